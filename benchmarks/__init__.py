@@ -6,5 +6,5 @@ Costs of the scheduler: `hazard_check`, `launch_costs`, `pipeline`, `clients`.
 Comparisons: `parity` (errors against MuJoCo), `features` (models that loaders accept).
 The GPU model: `record_lists` records kernel lists, and `gpu_model` fits and checks the model on them.
 Pages: `performance` writes `docs/performance.md`. `every_kernel` launches all kernels under a checker of memory.
-`models` finds the models of these programs by name.
+`models` finds the models of these programs by name. `robots` lists and packs the robots of `simengine bench peers`.
 """

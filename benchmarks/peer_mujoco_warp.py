@@ -67,8 +67,8 @@ def run_case(model: str, worlds: int, args: argparse.Namespace) -> dict[str, Any
     Raises:
         RuntimeError: a buffer overflowed, or a state is not finite.
     """
-    import mujoco_warp as mjw  # type: ignore[import-not-found]
-    import warp as wp  # type: ignore[import-not-found]
+    import mujoco_warp as mjw
+    import warp as wp
 
     mj = compiled(model)
     begin = time.perf_counter()
@@ -77,7 +77,7 @@ def run_case(model: str, worlds: int, args: argparse.Namespace) -> dict[str, Any
     qpos, qvel = first_states(model, mj, worlds, args.settle)
     d.qpos.assign(qpos)
     d.qvel.assign(qvel)
-    sets = [wp.array(c, dtype=float) for c in controls(mj, worlds)[: args.steps]]
+    sets: list[Any] = [wp.array(c, dtype=float) for c in controls(mj, worlds)[: args.steps]]
     mjw.step(m, d)
     wp.synchronize()
     first = time.perf_counter() - begin

@@ -22,6 +22,7 @@ The modules of this folder are the public interface. In the order in which a pro
     errors      exceptions
     jax_settings  what JAX reads when it starts
     files       files that are replaced as a whole
+    interrupts  Ctrl-C that waits until all worlds have made the same number of steps
 
 Each subfolder has a docstring of its own that says what belongs there.
 """

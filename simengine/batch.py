@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from time import perf_counter
 from typing import TypeAlias, cast
-
-import numpy as np
 
 from simengine.arguments import number_of_steps
 from simengine.arrays import Array, ArrayLike
 from simengine.engines.engine import Engine
 from simengine.errors import NonFiniteError
 from simengine.group import Group
-from simengine.state.fields import STATUS
+from simengine.interrupts import Deferred
 from simengine_scheduler import Executor, Trace
 
 Controls: TypeAlias = ArrayLike | Sequence[ArrayLike | None]
 """Controls of the only group, or a list with the controls of each group."""
+
+
+_LONGEST_WAIT = 0.25  # seconds of steps between two places at which Ctrl-C acts
 
 
 class Batch:
@@ -37,6 +39,7 @@ class Batch:
         self._engine = engine
         self._closed = False
         self._on_nonfinite = on_nonfinite
+        self._piece = 16  # steps that are made together, at whose end Ctrl-C acts; follows from the time of a step
         self.groups = groups
         self.keep = keep
 
@@ -62,17 +65,31 @@ class Batch:
         """Advance by `n` steps; see `Simulation.step` and `Schedule.run`."""
         steps = number_of_steps(n)
         sequences = {} if ctrl is None else self._take(steps, ctrl)
-        self.engine.step(steps, self.keep, sequences, executor, whole_steps)
+        with Deferred() as interrupt:
+            if executor is not None:
+                self.engine.step(steps, self.keep, sequences, executor, whole_steps)
+            done = steps if executor is not None else 0
+            while done < steps and not interrupt.arrived:
+                piece = min(self._piece, steps - done)
+                keep = self.keep if done + piece == steps else frozenset[str]()
+                part = {group: own[done : done + piece] for group, own in sequences.items()}
+                began = perf_counter()
+                self.engine.step(piece, keep, part, None, whole_steps)
+                # a power of two, since lists of several steps may be kept by their number
+                self._piece = 1 << max(1, int(_LONGEST_WAIT * piece / (perf_counter() - began))).bit_length() - 1
+                done += piece
         self._check_worlds()
 
     def forward(self) -> None:
         """Fill every derived field from the state without integrating."""
-        self.engine.forward()
+        with Deferred():
+            self.engine.forward()
         self._check_worlds()
 
     def trace_step(self, whole_steps: bool) -> Trace:
         """Advance by one step and return what ran when."""
-        trace = self.engine.traced_step(self.keep, whole_steps)
+        with Deferred():
+            trace = self.engine.traced_step(self.keep, whole_steps)
         self._check_worlds()
         return trace
 
@@ -104,17 +121,8 @@ class Batch:
         if self._on_nonfinite == "freeze":
             return
         for group in self.groups:
-            bad = self.engine.bad_worlds(group.index)
-            if bad and bad > np.count_nonzero(group.reported):
-                self._report_bad(group)
-
-    def _report_bad(self, group: Group) -> None:
-        status = group.to_host(self.engine.get(group.index, "world_status"))
-        worlds = np.flatnonzero((status != 0) & ~group.reported)
-        if not worlds.size:  # the count is that of an evaluation before the worlds were reset, in a paused group
-            return
-        if self._on_nonfinite == "reset":
-            group.reset(worlds)
-            return
-        group.reported[worlds] = True
-        raise NonFiniteError([int(w) for w in worlds], [STATUS[int(status[w])] for w in worlds], group.model.name)
+            worlds, stages = group.newly_flagged()
+            if worlds and self._on_nonfinite == "reset":
+                group.reset(worlds)
+            elif worlds:
+                raise NonFiniteError(worlds, stages, group.model.name)

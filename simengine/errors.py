@@ -39,7 +39,7 @@ class BackendError(SimengineError, RuntimeError):
 
 
 class NonFiniteError(SimengineError, FloatingPointError):
-    """The state of some worlds is not finite.
+    """The state of some worlds is not finite, or has a number beyond 1e10, at which MuJoCo warns and resets.
 
     Attributes:
         worlds: indices of these worlds in their group.
@@ -54,8 +54,9 @@ class NonFiniteError(SimengineError, FloatingPointError):
         shown = ", ".join(f"world {w} (in {s})" for w, s in list(zip(worlds, stages, strict=True))[:4])
         more = f" and {len(worlds) - 4} more" if len(worlds) > 4 else ""
         super().__init__(
-            f"non-finite state of model {model!r} in {shown}{more}; those worlds are frozen and the others are "
-            "untouched: reset them with sim.reset(worlds), or pass on_nonfinite='reset' or 'freeze' to Simulation"
+            f"bad state (not finite, or beyond 1e10) of model {model!r} in {shown}{more}; those worlds are frozen and "
+            "the others are untouched: reset them with sim.reset(worlds), or pass on_nonfinite='reset' or 'freeze' to "
+            "Simulation"
         )
 
 

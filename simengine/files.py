@@ -1,12 +1,21 @@
-"""Files that are replaced as a whole."""
+"""Files that are replaced as a whole, and what reading a damaged one may raise."""
 
 from __future__ import annotations
 
 import os
+import struct
+import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
+
+UNREADABLE = (
+    *(OSError, ValueError, KeyError, EOFError, MemoryError, RuntimeError),
+    *(zipfile.BadZipFile, zlib.error, struct.error),
+)
+"""What reading an archive of NumPy arrays may raise. A single bit may make an entry large, encrypted or unknown."""
 
 
 @contextmanager

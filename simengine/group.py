@@ -16,7 +16,7 @@ from simengine.model.keyframe import keyframe_state
 from simengine.model.model import Model
 from simengine.plan.memory import Footprint
 from simengine.records import Constraints, Contacts
-from simengine.state.fields import FIELD, INTEGRATION_STATE, entry_shape
+from simengine.state.fields import FIELD, INTEGRATION_STATE, STATUS, entry_shape
 
 _SETTABLE = (
     *("qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat"),
@@ -35,7 +35,7 @@ class Group:
         index: number of the group in its simulation. It stays the same when other groups are added or removed.
         model: the model.
         num_worlds: number of worlds.
-        reported: worlds whose state is not finite and that an error has named since their reset, (num_worlds,) bool.
+        reported: worlds that were flagged and named since their reset, (num_worlds,) bool.
     """
 
     def __init__(self, engine: Engine, index: int, model: Model, num_worlds: int, dtype: str):
@@ -46,6 +46,8 @@ class Group:
         self.num_worlds = num_worlds
         self._dtype = dtype
         self.reported = np.zeros(num_worlds, dtype=bool)
+        self._counted = np.zeros(num_worlds, dtype=bool)
+        self._warnings = dict.fromkeys(STATUS[1:], 0)
 
     def __repr__(self) -> str:
         return f"Group({self.index}, {self.model.name!r}, {self.num_worlds} worlds)"
@@ -218,6 +220,7 @@ class Group:
             ValueError: there is no such world or keyframe.
         """
         chosen = self._worlds(worlds)
+        self._count_flagged()
         state: dict[str, Any] = dict(self.model.table.initial)
         if keyframe is not None:
             state |= keyframe_state(self.model.table, keyframe)
@@ -227,6 +230,39 @@ class Group:
         for name in INTEGRATION_STATE:
             self._engine.put(self.index, name, chosen, state.get(name, 0))
         self.reported[... if chosen is None else chosen] = False
+        self._counted[... if chosen is None else chosen] = False
+
+    def warnings(self) -> dict[str, int]:
+        """How often worlds were flagged since the group was made, by the stage that found the number.
+
+        A flagged world has a number that is not finite or beyond 1e10, where MuJoCo warns and resets. The stages are
+        "input" (the state or an input, before a step), "acceleration" (without constraints), "solve" (with them) and
+        "integrate" (the new state).
+        """
+        self._count_flagged()
+        return dict(self._warnings)
+
+    def newly_flagged(self) -> tuple[list[int], list[str]]:
+        """Worlds that the latest count found flagged, and the stage that flagged each. Each is given once.
+
+        A world that is flagged at the end of a step is counted in the next one.
+        """
+        bad = self._engine.bad_worlds(self.index)
+        if not bad or bad <= np.count_nonzero(self.reported):
+            return [], []
+        status = self._count_flagged()
+        worlds = np.flatnonzero((status != 0) & ~self.reported)
+        self.reported[worlds] = True
+        return worlds.tolist(), [STATUS[code] for code in status[worlds]]
+
+    def _count_flagged(self) -> np.ndarray:
+        """Count worlds that were flagged since they were last counted or reset; return the status of all worlds."""
+        status = self.to_host(self._engine.get(self.index, "world_status"))
+        new = (status != 0) & ~self._counted
+        self._counted |= new
+        for code in status[new]:
+            self._warnings[STATUS[code]] += 1
+        return status
 
     def _worlds(self, worlds: ArrayLike | None) -> np.ndarray | None:
         return chosen_worlds(worlds, self.num_worlds)

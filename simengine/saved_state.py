@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypeAlias
@@ -21,7 +19,7 @@ import numpy as np
 from simengine.arrays import to_host
 from simengine.batch import Batch
 from simengine.errors import did_you_mean
-from simengine.files import replaced
+from simengine.files import UNREADABLE, replaced
 from simengine.group import Group
 from simengine.model.model_table import ModelTable
 from simengine.model.params import SavedParams
@@ -37,7 +35,6 @@ FullState: TypeAlias = list[dict[str, dict[str, np.ndarray]]]
 _PARTS = ("fields", "params", "table", "flags")
 _FLAGS = ("reported", "paused")
 _HEADER = ("simengine_state", "engine_version", "mujoco_version", "dtype", "models", "num_worlds", "fingerprints")
-_UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError)
 
 
 def full_state(batch: Batch) -> FullState:
@@ -132,7 +129,7 @@ def _read(path: str) -> dict[str, np.ndarray]:
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise ValueError("it holds a single array")
             entries = dict(archive)
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         reason = " ".join(str(error).split())
         raise ValueError(f"{foreign} ({reason}); give a file that save_state wrote") from error
     found = int(entries["simengine_state"]) if "simengine_state" in entries else 0

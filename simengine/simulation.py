@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -218,6 +219,13 @@ class Simulation:
         """Set worlds (all, a mask or indices) to the model's initial state or a keyframe; see `Group.reset`."""
         for group in self.groups if worlds is None else (self._batch.single("reset(worlds)"),):
             group.reset(worlds, keyframe)
+
+    def warnings(self) -> dict[str, int]:
+        """How often worlds of all groups were flagged, by the stage that found the number; see `Group.warnings`."""
+        counts: Counter[str] = Counter()
+        for group in self.groups:
+            counts.update(group.warnings())
+        return dict(counts)
 
     def set_state(self, worlds: ArrayLike | None = None, **fields: ArrayLike) -> None:
         """Set state fields of a simulation of one model; see `Group.set_state`."""

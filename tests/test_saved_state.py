@@ -257,6 +257,26 @@ def test_files_that_are_no_saved_state_are_refused(tmp_path: Path) -> None:
         sim.load_state(tmp_path / "array.npy")
 
 
+def test_a_flipped_bit_is_found(tmp_path: Path) -> None:
+    """Or it changes nothing, as in the date of the file."""
+    file, sim = tmp_path / "state.npz", prepared()
+    sim.save_state(file)
+    saved, expected = file.read_bytes(), bits(sim)
+    refused = 0
+    for place in np.random.default_rng(0).integers(8 * len(saved), size=300):
+        damaged = bytearray(saved)
+        damaged[place // 8] ^= 1 << place % 8
+        file.write_bytes(damaged)
+        sim.reset()
+        try:
+            sim.load_state(file)
+        except ValueError:
+            refused += 1
+        else:
+            assert bits(sim) == expected
+    assert refused > 100
+
+
 def test_states_that_do_not_fit_are_refused_and_change_nothing() -> None:
     sim = prepared()
     before = bits(sim)

@@ -2,6 +2,7 @@
 
     main             parses arguments, calls the command, turns errors into exit codes
     info             what can run here, what a model consists of, the plan of a step
+    warmup           compile the kernels of models beforehand
     run              step a batch and report what happened; run_environment does it for an environment
     replay           show, draw or check what a run has recorded
     view             show worlds in the browser while they step
@@ -12,7 +13,8 @@
     evaluate         measure a policy, in simengine and in MuJoCo
     play             watch a policy in a window, or film it
     export           write a policy for machines without simengine
-    bench            groups the benchmarks: bench_stepping, bench_scheduler (its report: bench_report, published)
+    bench            groups the benchmarks: bench_stepping, bench_peers (its engines: the folder peers), bench_scheduler
+                     (its report: bench_report, published)
 
     settings         merge typed options, presets and defaults
     stepping         build a simulation from settings and step it
@@ -29,6 +31,7 @@
     film             draw worlds while they step
     policies         read trained policies
     workloads        workloads by name
+    robots           the folder with the robots of public packages
     rollout, oracle  `mujoco.rollout` as a peer, and a comparison with MuJoCo
     machine          hardware and versions, for result files
     result_file      how result files are written

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from simengine.cli import bench_scheduler, bench_stepping
+from simengine.cli import bench_peers, bench_scheduler, bench_stepping
 
 
 def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser("bench", help="measure steps a second, or the executors of kernel lists")
+    parser = commands.add_parser(
+        "bench", help="measure steps a second, also beside other engines, or the executors of kernel lists"
+    )
     benchmarks = parser.add_subparsers(required=True, metavar="BENCHMARK")
-    for benchmark in (bench_stepping, bench_scheduler):
+    for benchmark in (bench_stepping, bench_peers, bench_scheduler):
         benchmark.add_parser(benchmarks)

@@ -39,16 +39,20 @@ def on_backend(sim: Simulation, controls: np.ndarray) -> list[Any]:
         sim: the simulation.
         controls: sets of controls, (sets, num_worlds, nu).
     """
-    sets = [np.ascontiguousarray(one, sim.dtype) for one in controls]
-    if sim.backend == "cuda":
+    return [on_device(np.ascontiguousarray(one, sim.dtype), sim.backend) for one in controls]
+
+
+def on_device(array: np.ndarray, backend: str) -> Any:
+    """Copy an array to the memory of a backend, or return it as it is for a backend on the host."""
+    if backend == "cuda":
         import cupy
 
-        return [cupy.asarray(one) for one in sets]
-    if sim.backend == "jax":
+        return cupy.asarray(array)
+    if backend == "jax":
         import jax.numpy as jnp
 
-        return [jnp.asarray(one) for one in sets]
-    return list(sets)
+        return jnp.asarray(array)
+    return array
 
 
 def on_host(array: Any) -> np.ndarray:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 import shutil
 import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import mujoco
 import numpy as np
+
+from simengine.files import UNREADABLE
 
 FORMAT = 1
 """Version of the format. It rises when older versions could not read a file correctly."""
@@ -25,7 +26,6 @@ STATE = ("qpos", "qvel", "act", "mocap_pos", "mocap_quat", "qacc_warmstart")
 _ABOUT = ("engine_version", "mujoco_version", "model_name", "model", "dtype", "backend", "timestep", "every", "worlds")
 _OF_FRAMES = ("step", "time", *STATE, "ctrl")
 _OF_ENVIRONMENTS = ("action", "reward", "terminated", "truncated", "jumped")
-_UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError)
 
 
 Part: TypeAlias = tuple[Path, np.dtype[Any], tuple[int, ...]]
@@ -88,7 +88,7 @@ class Trajectory:
                 if not isinstance(archive, np.lib.npyio.NpzFile):
                     raise ValueError("it holds a single array")
                 self.arrays: dict[str, np.ndarray] = dict(archive)
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             reason = " ".join(str(error).split())
             raise ValueError(f"{foreign} ({reason}); give a file that `simengine run --save` wrote") from error
         found = int(self.arrays.get("simengine_trajectory", np.array(0)))

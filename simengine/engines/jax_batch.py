@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import mujoco
 import numpy as np
 
 from simengine.model.model_table import ModelTable
@@ -17,7 +18,7 @@ from simengine.state.fields import FIELD, INTEGRATION_STATE, STATUS, entry_shape
 if TYPE_CHECKING:
     from simengine.physics.constraints.row_layout_jax import RowLayout
 
-_INPUTS = ("ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat")
+_LOADS = ("qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat")
 
 
 def initial_fields(model: ModelTable, num_worlds: int, dtype: str) -> dict[str, Any]:
@@ -102,19 +103,27 @@ def _finite(arrays: Sequence[Any]) -> Any:
     return jnp.stack(checks).all(axis=0)
 
 
+def _bounded(arrays: Sequence[Any]) -> Any:
+    """Worlds whose numbers a state may have, as in MuJoCo, (num_worlds,)."""
+    import jax.numpy as jnp
+
+    checks = [(jnp.abs(a) <= mujoco.mjMAXVAL).reshape(a.shape[0], -1).all(axis=1) for a in arrays]
+    return jnp.stack(checks).all(axis=0)
+
+
 def guarded_status(arrays: dict[str, Any]) -> Any:
-    """Return the status of every world, (num_worlds,). A world whose state or input is not finite is flagged."""
+    """Return the status of every world, (num_worlds,). A world whose state or input cannot be used is flagged."""
     import jax.numpy as jnp
 
     status = arrays["world_status"]
-    good = _finite([arrays[n] for n in ("qpos", "qvel", *_INPUTS)])
+    good = _finite([arrays[n] for n in _LOADS]) & _bounded([arrays[n] for n in ("qpos", "qvel", "ctrl")])
     return jnp.where(good | (status != 0), status, STATUS.index("input")).astype(status.dtype)
 
 
 def step_batch(
     step: Any, arrays: dict[str, Any], own: dict[str, Any], keep: tuple[str, ...]
 ) -> tuple[dict[str, Any], dict, dict]:
-    """Take one step of all worlds. A world whose input or result is not finite is flagged, and its state is unchanged.
+    """Take one step of all worlds. A world whose input or result cannot be used is flagged, and its state is unchanged.
 
     Returns:
         The new state, the derived fields named by `keep`, and the counts of `count_of`.
@@ -123,11 +132,10 @@ def step_batch(
 
     new, fields = step(arrays, own)
     status = guarded_status(arrays)
-    good_smooth, good_solve = _finite([fields["qacc_smooth"]]), _finite([fields["qacc"]])
-    good_result = _finite([new.qpos, new.qvel])
-    code = jnp.where(good_result, 0, STATUS.index("integrate"))
-    code = jnp.where(good_solve, code, STATUS.index("solve"))
-    code = jnp.where(good_smooth, code, STATUS.index("acceleration"))
+    smooth = [fields["qacc_smooth"]]
+    good_solve = _bounded([fields["qacc"]]) & _finite(smooth)
+    code = jnp.where(_bounded([new.qpos, new.qvel]), 0, STATUS.index("integrate"))
+    code = jnp.where(good_solve, code, jnp.where(_bounded(smooth), STATUS.index("solve"), STATUS.index("acceleration")))
     status = jnp.where(status == 0, code.astype(status.dtype), status)
     healthy = status == 0
     result = dict(arrays, world_status=status, nstep=arrays["nstep"] + healthy.astype(arrays["nstep"].dtype))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simengine.arrays import Array
+from simengine.backends.host import HostBackend
 from simengine.emission.calls import EmittedCall
 from simengine.engines.jax_batch import (
     batched_forward,
@@ -24,6 +25,7 @@ from simengine.engines.jax_batch import (
 from simengine.errors import BackendError
 from simengine.model.model_table import ModelTable
 from simengine.model.params import SavedParams
+from simengine.plan.memory import require_state
 from simengine.state.fields import FIELD, FIELDS, INTEGRATION_STATE, entry_shape
 from simengine_scheduler import Executor, Segments, Trace
 from simengine_scheduler.core import Emitter
@@ -88,9 +90,10 @@ class JaxEngine:
             self.add(model, count)
 
     def add(self, model: ModelTable, num_worlds: int) -> int:
-        """Add a group and return its number."""
+        """Add a group and return its number. Raises BackendError, and changes nothing, if memory does not suffice."""
         import jax
 
+        require_state([(model, num_worlds)], "jax", _free_memory(), self._dtype)
         model = model.with_candidates()
         options = compiler_options()
         batch = partial(step_batch, batched_step(model))
@@ -281,6 +284,17 @@ class JaxEngine:
 
     def close(self) -> None:
         """Do nothing: there are no threads or streams to release."""
+
+
+def _free_memory() -> int | None:
+    """Free bytes of JAX's device, or None if they are not known."""
+    import jax
+
+    device = jax.devices()[0]
+    if device.platform == "cpu":
+        return HostBackend().free_memory()
+    stats = device.memory_stats() or {}
+    return stats["bytes_limit"] - stats["bytes_in_use"] if "bytes_limit" in stats else None
 
 
 def _no_kernel_list(what: str) -> BackendError:

@@ -23,7 +23,7 @@ from simengine.model.blob import pack_models, with_integers
 from simengine.model.model_table import ModelTable
 from simengine.model.params import SavedParams
 from simengine.plan.issue import Issue, decide_issuing
-from simengine.plan.memory import Footprint, footprint, require
+from simengine.plan.memory import Footprint, footprint, require, require_state
 from simengine.plan.step_plan import StepPlan, has_step_kernel, plan_step
 from simengine.state.fields import COLUMNS, FIELD, FIELDS
 from simengine_scheduler import Executor, Segments, Trace, make_executor
@@ -77,6 +77,7 @@ class ListEngine:
         self._following_group = 0
         self._following_shard = 0
         self._free_shards: list[int] = []
+        require_state(groups, backend.name, backend.free_memory(), dtype)
         neighbours = self._neighbours(groups)
         plans = [self._plan(model, num_worlds, neighbours) for model, num_worlds in groups]
         require(plans)
@@ -89,6 +90,7 @@ class ListEngine:
         """Add a group and return its number. Raises BackendError, and changes nothing, if memory does not suffice."""
         self.backend.drain()
         model = self.backend.form_of(model)
+        require_state([(model, num_worlds)], self.backend.name, self.backend.free_memory(), self._dtype)
         plan = self._plan(model, num_worlds, self._neighbours([(model, num_worlds)]))
         require([plan])
         group = self._make_group(plan)

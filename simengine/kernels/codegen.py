@@ -54,6 +54,7 @@ _HEADERS_AFTER_MODEL = (
     "wide_solve.cuh",
     "linalg.cuh",
     "contact.cuh",
+    "hull.cuh",
     "box.cuh",
     "lengths.cuh",
     "springs.cuh",

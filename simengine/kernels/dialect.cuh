@@ -384,6 +384,10 @@ DEVICE real clamp_(real x, real low, real high) { return max_(low, min_(x, high)
 DEVICE bool finite_(real x) { return abs_(x) <= REAL_MAX; }
 
 #define MJMINVAL R(1e-15)
+#define MJMAXVAL R(1e10)
+
+// True for numbers that a state may have: false for larger ones, infinities and NaN.
+DEVICE bool bounded_(real x) { return abs_(x) <= MJMAXVAL; }
 
 // Copy a final field from scratch to global memory. Scratch is shared memory, so there is no latency of loads to hide.
 template <typename T>

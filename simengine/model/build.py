@@ -20,10 +20,14 @@ from simengine.model.meshes import hull_table
 from simengine.model.pairs import Candidate, can_lie, pair_table
 from simengine.model.rows import row_table
 from simengine.model.sensors import sensor_table
-from simengine.model.table import INT_OPTIONS, SIZES, TABLE, TABLE_BY_NAME
+from simengine.model.table import INT_OPTIONS, PAIR_TYPES, SIZES, TABLE, TABLE_BY_NAME
 from simengine.model.tendons import path_table
 
 _DISABLE = mujoco.mjtDisableBit
+
+MOST_KEPT = 128
+"""Most contacts of a world that counting keeps for the narrowphase, which searches again for those beyond; see
+`collision_general`."""
 
 
 def initial_state(mj: mujoco.MjModel) -> dict[str, np.ndarray]:
@@ -105,12 +109,20 @@ def build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str, 
         "ntree": int(arrays["dof_treeid"].max(initial=-1)) + 1,
         **block_table(mj, False)[1],
         **collider_table(mj, False)[1],
+        **search_sizes(arrays),
     }
     for field in TABLE:
         for dim, number in zip(field.dims, arrays[field.name].shape, strict=True):
             name, _, more = str(dim).partition("+")
             derived.setdefault(name, number - int(more or 0))
     return {name: derived[name] if name in derived else int(getattr(mj, name)) for name in SIZES}
+
+
+def search_sizes(arrays: dict[str, np.ndarray]) -> dict[str, int]:
+    """How many candidate pairs need a search, and how many of their contacts counting keeps for the narrowphase."""
+    searched = arrays["cand_type"] == PAIR_TYPES.index("convex")
+    slots = int(np.count_nonzero(searched[arrays["slot_cand"]]))
+    return {"nsearch": int(np.count_nonzero(searched)), "nkept": min(MOST_KEPT, slots)}
 
 
 def build_options(mj: mujoco.MjModel) -> dict[str, int]:

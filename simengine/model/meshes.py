@@ -13,6 +13,7 @@ from typing import NamedTuple
 import mujoco
 import numpy as np
 
+from simengine.model.cubemaps import cube_map
 from simengine.model.spans import CORNERS, face_spans
 
 CAP_SIDES = 16
@@ -84,7 +85,7 @@ def most_corners(mj: mujoco.MjModel, geom: int) -> int:
 def hull_table(
     mj: mujoco.MjModel, geoms: Iterable[int], flat: Iterable[int], on_planes: Iterable[int]
 ) -> dict[str, np.ndarray]:
-    """The `hull_*`, `face_*` and `vert_*` arrays of the model table.
+    """The `hull_*`, `face_*`, `vert_*` and `cube_*` arrays of the model table.
 
     They hold the hulls of those `geoms` that are meshes, and of the boxes and cylinders among the `flat` geoms, which
     can lie flat on others. Faces of the geoms `on_planes` have spans.
@@ -95,8 +96,13 @@ def hull_table(
     hulls = [hull_of(mj, mesh) for mesh in meshes] + ([unit_box(), unit_caps()] if solid else [])
     sizes = {"vert": [len(h.vert) for h in hulls], "face": [len(h.faces) for h in hulls]}
     starts = {kind: np.cumsum([0, *counts]) for kind, counts in sizes.items()}
+    maps = [cube_map(hull.vert) for hull in hulls[: len(meshes)]]
+    cells = np.cumsum([0, *(len(one.adr) - 1 for one in maps)])
     names = [f"geom_{kind}{what}" for kind in ("hull", "face") for what in ("adr", "num")]
-    of_geom = {name: np.zeros(mj.ngeom, np.int32) for name in (*names, "geom_solidadr")}
+    of_geom = {
+        name: np.zeros(mj.ngeom, np.int32) for name in (*names, "geom_solidadr", "geom_cubeadr", "geom_cubeside")
+    }
+    of_geom["geom_extent"] = np.zeros(mj.ngeom)
     for place, solid_type in enumerate((_BOX, _CYLINDER) if solid else (), start=len(meshes)):
         of_geom["geom_solidadr"][mj.geom_type == solid_type] = starts["vert"][place]
     for g in mesh_geoms:
@@ -105,13 +111,21 @@ def hull_table(
             of_geom[f"geom_{name}adr"][g] = starts[kind][i]
             of_geom[f"geom_{name}num"][g] = sizes[kind][i]
         of_geom["geom_solidadr"][g] = starts["vert"][i]
+        of_geom["geom_cubeadr"][g], of_geom["geom_cubeside"][g] = cells[i], maps[i].side
+        of_geom["geom_extent"][g] = np.sqrt((hulls[i].vert ** 2).sum(axis=1).max())
     touching = {meshes.index(int(mj.geom_dataid[g])) for g in on_planes if mj.geom_type[g] == _MESH}
     spans = [
         face_spans(hull.vert, face) if i in touching else np.zeros((len(face), CORNERS))
         for i, hull in enumerate(hulls)
         for face in hull.faces
     ]
-    return of_geom | _faces(hulls) | {"face_span": np.concatenate([np.zeros((0, CORNERS)), *spans])}
+    return {
+        **of_geom,
+        **_faces(hulls),
+        "face_span": np.concatenate([np.zeros((0, CORNERS)), *spans]),
+        "cube_adr": np.cumsum([0, *np.concatenate([np.zeros(0, int), *(np.diff(one.adr) for one in maps)])]),
+        "cube_vert": np.concatenate([np.zeros(0, int), *(one.vert for one in maps)]),
+    }
 
 
 def _faces(hulls: list[Hull]) -> dict[str, np.ndarray]:

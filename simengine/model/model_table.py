@@ -11,10 +11,11 @@ import numpy as np
 from simengine.errors import UnsupportedModelError
 from simengine.model.actuators import needs_general_actuation
 from simengine.model.blocks import FEWEST_DOFS_ON_A_CPU, block_table, worth_blocks
-from simengine.model.build import build_arrays, build_options, build_sizes, initial_state, typed
+from simengine.model.build import build_arrays, build_options, build_sizes, initial_state, search_sizes, typed
 from simengine.model.colliders import MOST_LISTED, Census, collider_table, most_slots, take_census
 from simengine.model.hfields import most_cells
 from simengine.model.inertia import has_small_far_bodies
+from simengine.model.numbers import check_numbers
 from simengine.model.pairs import Parameters, face_capacity, geom_pairs, pair_table, unsupported_pairs
 from simengine.model.rows import needs_general_rows, row_table
 from simengine.model.sensors import measured_in, sensor_names
@@ -64,6 +65,7 @@ class ModelTable:
 
     def __init__(self, mj: mujoco.MjModel):
         name = mj.names[: mj.names.find(b"\0")].decode() or "unnamed"
+        check_numbers(name, mj)
         by_islands = worth_blocks(mj)
         override = mj.opt.enableflags & int(mujoco.mjtEnableBit.mjENBL_OVERRIDE)
         many = by_islands and not override and mj.ngeom * (mj.ngeom - 1) // 2 + mj.npair > MOST_LISTED
@@ -157,7 +159,7 @@ class ModelTable:
             "cand_rows"
         ]
         self.arrays |= arrays | {name: typed(name, values) for name, values in table.items()}
-        self.sizes |= sizes | {"ncand": len(pairs), "nslot": len(table["slot_cand"])}
+        self.sizes |= sizes | {"ncand": len(pairs), "nslot": len(table["slot_cand"])} | search_sizes(table)
         self.finds_pairs = wanted
         if not wanted:
             self._note_most(None)

@@ -12,10 +12,10 @@ from typing import NamedTuple
 # The sizes of a model; the integer header begins with them, in this order.
 SIZES: tuple[str, ...] = (
     *("nq", "nv", "nu", "na", "nbody", "njnt", "ngeom", "nsite", "ntendon", "nwrap", "npath", "nmocap", "ngravcomp"),
-    *("nlevel", "nroot", "ncand", "nslot", "nlimit", "nmoment", "neq", "nfriction", "ntree"),
+    *("nlevel", "nroot", "ncand", "nslot", "nsearch", "nkept", "nlimit", "nmoment", "neq", "nfriction", "ntree"),
     *("nblock", "nM", "nJ", "nwidest"),
     *("nsensor", "nsensordata", "ndistance"),
-    *("nhullvert", "nface", "nfacevert"),
+    *("nhullvert", "nface", "nfacevert", "ncubecell", "ncubevert"),
     *("nhfield", "nhfielddata"),
     *("ncollider", "nexplicit", "nexcluded", "ngrid"),
 )
@@ -142,6 +142,12 @@ TABLE: tuple[TableField, ...] = (
     _i("vert_adr", "nhullvert+1", doc="derived: first entry of each vertex in vert_face and vert_edge"),
     _i("vert_face", "nfacevert", doc="derived: faces around each vertex"),
     _i("vert_edge", "nfacevert", doc="derived: other ends of the edges at each vertex, numbered within their hull"),
+    # cube maps of hulls with many vertices; see model/cubemaps.py
+    _i("geom_cubeadr", "ngeom", doc="derived: first cell of the cube map of a mesh's hull"),
+    _i("geom_cubeside", "ngeom", doc="derived: its cells along an edge of the cube, 0 if there is none"),
+    _r("geom_extent", "ngeom", doc="derived: distance of the farthest vertex of a mesh's hull [m], 0 for other geoms"),
+    _i("cube_adr", "ncubecell+1", doc="derived: first entry of each cell in cube_vert"),
+    _i("cube_vert", "ncubevert", doc="derived: vertices that may be the farthest, numbered within their hull"),
     # height fields: rows run along y, columns along x; heights are relative to the maximum height
     _i("geom_hfieldid", "ngeom", doc="derived: height field of the geom, -1 for other geoms"),
     _i("hfield_nrow", "nhfield", doc="number of rows"),

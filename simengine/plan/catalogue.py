@@ -119,7 +119,7 @@ SOLVERS: dict[str, Stage] = {
 
 _FUSED_INTEGRATORS = ("euler", "rk4")
 
-_COUNTS = frozenset({"cand_adr", "ncon", "nefc", "counts"})
+_COUNTS = frozenset({"cand_adr", "search_cand", "kept_contact", "ncon", "nefc", "counts"})
 _ROWS = frozenset(f.name for f in FIELDS if f.space == "row")
 _CONTACTS = frozenset(f.name for f in FIELDS if f.space == "contact")
 _ROWS_READ_ONCE = frozenset({"efc_J"})  # PGS works on efc_Y; without efc_J the scratch holds more rows

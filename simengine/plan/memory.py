@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -69,6 +70,29 @@ class Footprint(NamedTuple):
         return self.at_first - self.first + self.full
 
 
+def require_state(groups: Sequence[tuple[ModelTable, int]], backend: str, free: int | None, dtype: str) -> None:
+    """Refuse groups whose state alone takes more memory than is free, before anything of their size is made.
+
+    Args:
+        groups: model and number of worlds of each group, at least one.
+        backend: name of the backend.
+        free: free bytes, or None if they are not known.
+        dtype: "float32" or "float64".
+
+    Raises:
+        BackendError: there is too little memory.
+    """
+    word = 4 if dtype == "float32" else 8
+    needs = [sum(_bytes(FIELD[name], model, word) for name in INTEGRATION_STATE) for model, _ in groups]
+    total = sum(need * worlds for need, (_, worlds) in zip(needs, groups, strict=True))
+    if free is not None and total > free:
+        model, worlds = max(groups, key=lambda group: group[1])
+        raise BackendError(
+            f"{worlds} worlds of model {model.name!r} take at least {total / 2**30:.2f} GiB for their state, but the "
+            f"{backend} backend has {free / 2**30:.2f} GiB free; use fewer worlds"
+        )
+
+
 def require(plans: Sequence[StepPlan]) -> None:
     """Refuse groups that take more memory than their backend has free, even before arenas grow.
 
@@ -131,17 +155,18 @@ def footprint(plan: StepPlan, wanted: frozenset[str]) -> Footprint:
     own += [(space, entry(space)) for space in ISLAND_ARENAS if model.has_islands]
     each = dict(own)
     first = full = 0
+    shards = Counter(plan.shard_sizes)
     for space, size in own:
-        for worlds in plan.shard_sizes:
+        for worlds, number in shards.items():
             capacity = first_entries(model, space, worlds, ahead)
-            first += size * capacity
-            full += size * max(capacity, most_entries(model, space, worlds) or 0)
+            first += number * size * capacity
+            full += number * size * max(capacity, most_entries(model, space, worlds) or 0)
     _, *blobs = pack_models([model], plan.dtype)
     return Footprint(
         worlds=plan.num_worlds,
         world=sum(_bytes(f, model, plan.word) for f in fields if f.space in ("world", "block")) + of_columns,
         scratch=of_steps + _scratch(plan, tuple(kernels.values())),
-        table=sum(blob.nbytes for blob in blobs) + of_shards * len(plan.shard_sizes),
+        table=sum(blob.nbytes for blob in blobs) + of_shards * shards.total(),
         contact=each["contact"],
         row=each["row"],
         pair=each.get("pair", 0),

@@ -8,7 +8,8 @@ differs between worlds; those of one world are contiguous.
 - `row`: an arena of constraint rows, world by world; the rows of a world start at `efc_adr[world]`;
 - `column`: `field[column][world of the shard]`, one region per shard, for the counts that are scanned across worlds;
 - `shard`: one entry per shard;
-- `block`: like `world`, but only for worlds that are solved island by island, and not public;
+- `block`: like `world`, but not public, and only for worlds that are solved island by island or, where a size of the
+  model says so, for others;
 - `island_column` and `island_shard`: like `column` and `shard`, for ISLAND_COLUMNS;
 - `progress`: like `shard`, for PROGRESS;
 - `island`, `island_M`, `island_J`, `island_H`: arenas of a shard's islands, of their inertia, of their Jacobians and of
@@ -195,6 +196,8 @@ _FIELDS: tuple[Field, ...] = (
     _w("sensordata", "nsensordata", doc="readings of the sensors, each in its own unit"),
     # collision and counting
     _w("cand_adr", "ncand+1", doc="first contact of each candidate pair within its world", kind="int"),
+    _b("search_cand", "nsearch", doc="candidate pairs that need a search and may touch, in order; then -1", kind="int"),
+    _b("kept_contact", "nkept", 7, doc="distance, position and normal of the first contacts of these pairs [m]"),
     _w("ncon", doc="contacts of the world", kind="int"),
     _w("nefc", doc="constraint rows of the world", kind="int"),
     Field("counts", "int", (), "column", "the numbers that COLUMNS names, per world"),

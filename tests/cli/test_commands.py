@@ -132,6 +132,25 @@ def test_trace_needs_a_kernel_list(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "backend 'jax' runs no kernel list" in capsys.readouterr().err
 
 
+def test_warmup_compiles_all_that_later_steps_need(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if available_backends()["host"]:
+        pytest.skip("no compiler")
+    monkeypatch.setenv("SIMENGINE_CACHE_DIR", str(tmp_path))
+    result = call_json(capsys, "warmup", "inverted_pendulum", "--worlds", "1", "64", "--backend", "host", "--json")
+    assert [(row["model"], row["worlds"]) for row in result["models"]] == [
+        ("inverted_pendulum", 1),
+        ("inverted_pendulum", 64),
+    ]
+    kernels = {path.name for path in tmp_path.glob("*.so")}
+    assert any(name.startswith("finish") for name in kernels)
+    with Simulation("inverted_pendulum", 64, backend="host") as sim:
+        sim.step(3)
+        sim.forward()
+    assert {path.name for path in tmp_path.glob("*.so")} == kernels
+
+
 def test_info_names_backends_and_sizes(capsys: pytest.CaptureFixture[str]) -> None:
     facts = call_json(capsys, "info", "ant", "--json")
     assert facts["backends"]["jax"] == ""

@@ -19,6 +19,7 @@ from simengine import Simulation, load_model
 from simengine.backends.select import available_backends
 from simengine.cli import oracle, video
 from simengine.cli.main import main
+from simengine.cli.trajectory import Trajectory
 from tests import pages
 from tests.checkout import PYTHONPATH
 from tests.cli.refusals import assert_refused
@@ -291,6 +292,24 @@ def test_files_that_are_no_trajectory_are_refused(mjcf: Path, capsys: pytest.Cap
 
 
 @HOST
+def test_a_flipped_bit_of_a_trajectory_is_found(mjcf: Path) -> None:
+    """Or it changes no entry, as in the date of the file."""
+    file = save(mjcf, "--worlds", 1, "--steps", 6)
+    written, expected = file.read_bytes(), saved(file)
+    refused = 0
+    for place in np.random.default_rng(0).integers(8 * len(written), size=200):
+        damaged = bytearray(written)
+        damaged[place // 8] ^= 1 << place % 8
+        file.write_bytes(damaged)
+        try:
+            arrays = Trajectory(file).arrays
+        except ValueError:
+            refused += 1
+        else:
+            assert all((arrays[name] == value).all() for name, value in expected.items())
+    assert refused > 100
+
+
 def test_videos_show_every_recorded_world(mjcf: Path, capsys: pytest.CaptureFixture[str]) -> None:
     if reason := pages.without_opengl():
         pytest.skip(reason)

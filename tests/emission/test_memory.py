@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -184,3 +185,16 @@ def test_the_jax_backend_cannot_tell() -> None:
 def test_the_machine_tells_how_much_is_free() -> None:
     free = HostBackend().free_memory()
     assert free is None or free > 2**20
+
+
+@pytest.mark.parametrize("worlds", [10**9, 10**12, 10**18])
+@pytest.mark.parametrize("backend", ["host", "jax"])
+def test_worlds_beyond_all_memory_are_refused_at_once(backend: str, worlds: int) -> None:
+    Simulation("ant", 1, backend=backend).close()  # compiled
+    began = time.perf_counter()
+    expected = rf"{worlds} worlds of model 'ant' take at least .* {backend} backend has .* GiB free; use fewer worlds"
+    with pytest.raises(BackendError, match=expected):
+        Simulation("ant", worlds, backend=backend)
+    with Simulation("ant", 1, backend=backend) as sim, pytest.raises(BackendError, match="use fewer worlds"):
+        sim.add_group("ant", worlds)
+    assert time.perf_counter() - began < 5

@@ -176,7 +176,7 @@ def test_a_world_that_explodes_is_contained(backend: str) -> None:
     """Finite input, and an acceleration that is not."""
     healthy, sim = stepped(backend, 5), stepped(backend, 2)
     sim.field("qfrc_applied")[9, :6] = 3e38
-    sim.qvel[9] = 1e38
+    sim.qvel[9] = 9e9
     with pytest.raises(NonFiniteError, match=r"world 9 \(in (acceleration|solve|integrate)\)"):
         sim.step(3)
     others = np.delete(np.arange(WORLDS), 9)

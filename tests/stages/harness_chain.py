@@ -248,6 +248,9 @@ def _prepared(name: str, dtype: str) -> Memory:
     for field in (FIELD[n] for n in RUNGE_KUTTA):
         own = memory.own(field.name)
         own[...] = rng.normal(size=own.shape).astype(np.float32)
+    # what counting keeps for the narrowphase, as found in this precision
+    counting = single(position(memory.model)[-1])
+    call(counting, memory, arguments(counting, memory))
     # indices of worlds in lists count from the start of the buffers
     assert (memory.own("lists")[memory.own("lists") > 0] >= FRONT).all()
     return memory

@@ -20,7 +20,7 @@ from simengine.physics.stage import Stage
 from simengine.plan import catalogue
 from simengine.state.fields import FIELD, STATUS
 from tests.oracle import COMMON_PAIRS, coverage, oracle_model
-from tests.stages.harness import FRONT, Memory, arguments, call, changed, list_worlds
+from tests.stages.harness import FRONT, WORLD_SPACES, Memory, arguments, call, changed, list_worlds
 from tests.stages.harness_chain import (
     BY_NAME,
     MODELS,
@@ -118,9 +118,23 @@ def left_alone(stage: Stage, memory: Memory, name: str) -> np.ndarray:
     mask = np.zeros(memory.own(name).shape, bool)
     if stage.name in PAIR_TYPES:
         mask[memory.model.cand_type[memory.own("contact_cand")] != PAIR_TYPES.index(stage.name)] = True
+    if name == "kept_contact":
+        mask[...] = ~kept(memory)[:, :, None]
     if name == "lists":
         mask = np.isnan(expected(stage, "", memory)["lists"])
     return mask
+
+
+def kept(memory: Memory) -> np.ndarray:
+    """Which contacts of pairs with a search counting keeps, (num_worlds, nkept)."""
+    there = np.zeros((memory.num_worlds, memory.model.nkept), bool)
+    for row, adr, listed in zip(there, memory.own("cand_adr"), memory.own("search_cand"), strict=True):
+        first = 0
+        for cand in listed[listed >= 0]:
+            end = first + adr[cand + 1] - adr[cand]
+            row[first:end] |= end <= len(row)
+            first = end
+    return there
 
 
 def run(stage: Stage, memory: Memory, rk_stage: int, rows: int, worlds: np.ndarray | None = None) -> None:
@@ -134,7 +148,7 @@ def run(stage: Stage, memory: Memory, rk_stage: int, rows: int, worlds: np.ndarr
 def outside(memory: Memory, name: str) -> np.ndarray:
     """Words of a buffer that are not the shard's."""
     mask = np.ones(memory.arrays[name].shape, bool)
-    if FIELD[name].space == "world":
+    if FIELD[name].space in WORLD_SPACES:
         mask[FRONT : FRONT + memory.num_worlds] = False
     else:
         mask[: len(memory.own(name))] = False
@@ -219,8 +233,11 @@ def test_agrees_with_the_jax_form(name: str, dtype: str, stage: Stage, rk_stage:
     assert not errors(memory, wanted, dtype)
 
 
-OTHERWISE = ("contact_cand", "contact_efc_address", "efc_type", "efc_id", "efc_frictionloss")
-"""Outputs that JAX's fixed slots do not need; they are compared with MuJoCo's."""
+OTHERWISE = (
+    *("contact_cand", "contact_efc_address", "efc_type", "efc_id", "efc_frictionloss", "search_cand", "kept_contact"),
+)
+"""Outputs that JAX's fixed slots do not need; they, or the contacts that follow from them, are compared with
+MuJoCo's."""
 
 
 @pytest.mark.parametrize(("name", "stage"), ORACLE, ids=[f"{name}-{stage.name}" for name, stage in ORACLE])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import product
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -17,8 +18,6 @@ from tests.stages.harness_chain import MODELS, fused_calls, most_rows, run_chain
 Shot = dict[str, np.ndarray]
 POSTS = (catalogue.POST, catalogue.POST_GENERAL, catalogue.TENDON_POST)
 STORED = ("everything", "odd", "even", "nothing")
-LARGEST = {"float32": 3.0e38, "float64": 1.7e308}
-"""Numbers beyond this count as infinite: REAL_MAX of the kernels."""
 
 
 @lru_cache(maxsize=1)
@@ -162,9 +161,11 @@ def test_integrators_name_what_went_wrong(dtype: str, culprit: str, integrator: 
     run_chain(memory)
     world = 4
     if culprit == "too fast":
-        largest = 0.9999 * LARGEST[dtype]
+        largest = 0.9999 * mujoco.mjMAXVAL
         for field in ("qacc", "qvel", "rk_qvel"):
             memory.own(field)[world] = largest
+        for field in ("qpos", "rk_qpos"):
+            memory.own(field)[world, 0] = largest
     else:
         memory.own(culprit)[world, 2] = np.nan
     kernel = single(integrator)

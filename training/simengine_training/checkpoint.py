@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
+from simengine.files import UNREADABLE
 from simengine_training.errors import TrainingError
 
 _KEPT = 3  # checkpoints in a folder; older ones are deleted
@@ -66,7 +66,7 @@ def restore(folder: Path, template: Any) -> tuple[Any, int]:
     for path in reversed(found):
         try:
             about, leaves = _read(path)
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        except UNREADABLE as error:
             warnings.warn(
                 f"checkpoint {path} is damaged ({error}); the one before it is taken", DamagedCheckpointWarning, 2
             )

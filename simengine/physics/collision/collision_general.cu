@@ -1,8 +1,90 @@
-// Counting for models with any pair type and any type of row; see counting.cuh.
+// Counting for models with any pair type and any type of row; see counting.cuh. Pairs of three kinds are counted: those
+// that a lane handles on the way; those with a height field, whose work the lanes share; and those that need a search,
+// which are listed first, so that few searches far from each other among the candidates run side by side.
+
+// For the LANES candidate pairs from `base` on: count the contacts of those with a height field. Lane k receives the
+// number of contacts of its pair, base + k, and its share of the rows of all.
+DEVICE void count_hfields(const Model& m, int base, int ncand, const real* geom_xpos, const real* geom_xmat,
+                          int* number, int* rows) {
+  ROLLED for (int k = 0; k < LANES && base + k < ncand; ++k) {
+    const int c = base + k;
+    if (m.cand_type()[c] != TYPE_HFIELD || apart<true>(m, c, geom_xpos, geom_xmat)) continue;
+    int share;
+    const int found = count_hfield(m, c, geom_xpos, geom_xmat, &share);
+    if (lane() == k) *number = found;
+    *rows += share;
+  }
+}
+
+// Search for the contacts of the listed pairs, one lane each, and keep the first ones for the narrowphase. Writes the
+// number of contacts of each pair, and returns whether the lane found any; `rows` receives its share of their rows.
+DEVICE bool search_pairs(const Model& m, const int* search_cand, int searches, const real* geom_xpos,
+                         const real* geom_xmat, int* numbers, real* kept_contact, int* rows) {
+  int kept = 0;
+  bool any = false;
+  ROLLED for (int base = 0; base < searches; base += LANES) {
+    int number = 0, total;
+    Contact found[MAX_CONVEX];
+    if (base + lane() < searches) {
+      const int c = search_cand[base + lane()];
+      number = collide_convex(pair_of(m, c, geom_xpos, geom_xmat), detection_margin(m, c), found);
+      numbers[c] = number;
+      *rows += rows_of(m, c, found, number);
+    }
+    const int first = kept + lane_scan(number, &total);
+    if (is_kept(m, first, number)) put_kept(kept_contact, first, found, number);
+    any = any || number;
+    kept += total;
+  }
+  return any;
+}
+
 DEVICE void collision_general(const Model& m, const real* qpos, const int* eq_active, const real* ten_length,
-                          const real* geom_xpos, const real* geom_xmat, const int* world_status, int* cand_adr,
-                          int* ncon, int* nefc, int* counts, int shard_size) {
-  count_contacts<collide_any, MAX_CONTACTS, true, count_hfield>(m, qpos, ten_length, geom_xpos, geom_xmat,
-                                                                world_status, cand_adr, ncon, nefc, counts, shard_size,
-                                                                standing_rows(m, eq_active));
+                              const real* geom_xpos, const real* geom_xmat, const int* world_status, int* cand_adr,
+                              int* search_cand, real* kept_contact, int* ncon, int* nefc, int* counts,
+                              int shard_size) {
+  const bool healthy = world_status[0] == STATUS_HEALTHY, searching = m.nsearch() > 0;
+  const int ncand = healthy ? m.ncand() : 0;
+  int sum = 0, contacts = 0, rows = healthy ? standing_rows(m, eq_active) : 0, types = 0;
+  // (1) contacts of pairs without a search. The lanes add up contacts, or pairs with a search if the model has any;
+  // cand_adr receives the number of contacts then, and otherwise the index of the first
+  ROLLED for (int base = 0; base < m.ncand(); base += LANES) {
+    const int c = base + lane();
+    int number = 0, more_rows = 0, total;
+    bool search = false;
+    if (c < ncand && m.cand_type()[c] == TYPE_CONVEX) {
+      search = !apart<true>(m, c, geom_xpos, geom_xmat);
+    } else if (c < ncand) {
+      Contact found[MAX_CONTACTS];
+      number = count_pair<collide_any, true>(m, c, geom_xpos, geom_xmat, found, &more_rows);
+    }
+    count_hfields(m, base, ncand, geom_xpos, geom_xmat, &number, &more_rows);
+    const int place = sum + lane_scan(searching ? search : number, &total);
+    if (c < m.ncand()) cand_adr[c] = searching ? number : place;
+    if (search) search_cand[place] = c;
+    if (number) types |= 1 << m.cand_type()[c];
+    sum += total;
+    rows += more_rows;
+  }
+  if (searching) {
+    LANE_FOR(k, m.nsearch() - sum) search_cand[sum + k] = -1;
+    lane_sync();
+    if (search_pairs(m, search_cand, sum, geom_xpos, geom_xmat, cand_adr, kept_contact, &rows)) {
+      types |= 1 << TYPE_CONVEX;
+    }
+    lane_sync();
+    // the index of the first contact of each pair
+    ROLLED for (int base = 0; base < m.ncand(); base += LANES) {
+      const int c = base + lane();
+      int total;
+      const int before = lane_scan(c < m.ncand() ? cand_adr[c] : 0, &total);
+      if (c < m.ncand()) cand_adr[c] = contacts + before;
+      contacts += total;
+    }
+  } else {
+    contacts = sum;
+  }
+  store_counts(m, qpos, ten_length, healthy, contacts, rows, types, ncon, nefc, counts, shard_size);
+  LANE_FOR(i, 1) cand_adr[m.ncand()] = contacts;
+  lane_sync();
 }

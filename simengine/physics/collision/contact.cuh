@@ -118,6 +118,37 @@ struct ContactFields {
   }
 };
 
+// Contacts from counting, so that the narrowphase need not search again: distance, position and normal of the first
+// contacts of a world's pairs with a search. Their tangents follow from their normals.
+#define KEPT_REALS 7
+
+// Whether the contacts of a pair, of which there are `first` before, are kept.
+DEVICE bool is_kept(const Model& m, int first, int number) { return first + number <= m.nkept(); }
+
+DEVICE void put_kept(real* kept, int first, const Contact* found, int number) {
+  ROLLED for (int k = 0; k < number; ++k) {
+    real* to = kept + KEPT_REALS * (first + k);
+    to[0] = found[k].dist;
+    for (int i = 0; i < 3; ++i) {
+      to[1 + i] = found[k].pos[i];
+      to[4 + i] = found[k].frame[i];
+    }
+  }
+}
+
+DEVICE void take_kept(const real* kept, int first, Contact* out, int number) {
+  ROLLED for (int k = 0; k < number; ++k) {
+    const real* from = kept + KEPT_REALS * (first + k);
+    out[k].dist = from[0];
+    for (int i = 0; i < 3; ++i) {
+      out[k].pos[i] = from[1 + i];
+      out[k].frame[i] = from[4 + i];
+      out[k].frame[3 + i] = 0;
+    }
+    make_frame(out[k].frame);
+  }
+}
+
 // Write the contacts of every touching pair of one type, at most MOST per pair, at the addresses from counting.
 template <CollideFunction COLLIDE, int MOST>
 DEVICE void fill_contacts(const Model& m, int type, const real* geom_xpos, const real* geom_xmat, const int* cand_adr,

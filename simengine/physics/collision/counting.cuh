@@ -54,34 +54,26 @@ DEVICE bool boxes_apart(const Model& m, int c, const real* geom_xpos, const real
 // Computes the contacts of a pair of the given type; returns their number.
 typedef int (*CollideAny)(int, const Pair&, real, Contact*);
 
-// Number of contacts of a candidate pair that all lanes count together. The last argument receives the lane's share of
-// the rows of these contacts.
-typedef int (*CountTogether)(const Model&, int, const real*, const real*, int*);
+// Whether bounding spheres separate candidate pair c, or bounding boxes if its narrowphase is HEAVY.
+template <bool HEAVY>
+DEVICE bool apart(const Model& m, int c, const real* geom_xpos, const real* geom_xmat) {
+  return spheres_apart(m, c, geom_xpos, geom_xmat) || (HEAVY && boxes_apart(m, c, geom_xpos, geom_xmat));
+}
 
-// For the LANES candidate pairs from `base` on: count the contacts of those whose work the lanes share. Lane k receives
-// the number of contacts of its pair, base + k.
-template <CountTogether COUNT>
-DEVICE void count_shared(const Model& m, int base, int ncand, const real* geom_xpos, const real* geom_xmat, int* number,
-                         int* rows) {
-  ROLLED for (int k = 0; k < LANES && base + k < ncand; ++k) {
-    const int c = base + k;
-    if (m.cand_type()[c] != TYPE_HFIELD || spheres_apart(m, c, geom_xpos, geom_xmat)) continue;
-    if (boxes_apart(m, c, geom_xpos, geom_xmat)) continue;
-    int share;
-    const int found = COUNT(m, c, geom_xpos, geom_xmat, &share);
-    if (lane() == k) *number = found;
-    *rows += share;
-  }
+// Number of constraint rows of the contacts of candidate pair c.
+DEVICE int rows_of(const Model& m, int c, const Contact* found, int number) {
+  int rows = 0;
+  for (int k = 0; k < number; ++k) rows += found[k].dist < m.cand_margin()[c] ? rows_of(m, c) : 0;
+  return rows;
 }
 
 // Number of contacts of a candidate pair; `rows` receives the number of their constraint rows.
 template <CollideAny COLLIDE, bool HEAVY>
 DEVICE int count_pair(const Model& m, int c, const real* geom_xpos, const real* geom_xmat, Contact* found, int* rows) {
   *rows = 0;
-  if (spheres_apart(m, c, geom_xpos, geom_xmat)) return 0;
-  if (HEAVY && boxes_apart(m, c, geom_xpos, geom_xmat)) return 0;
+  if (apart<HEAVY>(m, c, geom_xpos, geom_xmat)) return 0;
   const int number = COLLIDE(m.cand_type()[c], pair_of(m, c, geom_xpos, geom_xmat), detection_margin(m, c), found);
-  for (int k = 0; k < number; ++k) *rows += found[k].dist < m.cand_margin()[c] ? rows_of(m, c) : 0;
+  *rows = rows_of(m, c, found, number);
   return number;
 }
 
@@ -136,25 +128,22 @@ DEVICE int contacts_before(const int* counts, int place, int number, int* all) {
   return lane_sum_int(before);
 }
 
-// HEAVY says whether there may be pairs of heavy types. TOGETHER counts the pairs whose work the lanes share; it may be
-// null if there are none. `standing` is the lane's share of the rows of equalities and friction losses. `cand_adr` may
-// be null. `keep` may be null; otherwise it receives the contacts.
-template <CollideAny COLLIDE, int MOST, bool HEAVY, CountTogether TOGETHER = nullptr>
-DEVICE void count_contacts(const Model& m, const real* qpos, const real* ten_length, const real* geom_xpos,
-                           const real* geom_xmat, const int* world_status, int* cand_adr, int* ncon, int* nefc,
-                           int* counts, int shard_size, int standing, const ContactFields* keep = nullptr) {
+// HEAVY says whether there may be pairs of heavy types. `cand_adr` may be null. `keep` may be null; otherwise it
+// receives the contacts. Models with pairs whose work the lanes share, or that need a search, are counted by
+// collision_general.
+template <CollideAny COLLIDE, int MOST, bool HEAVY>
+DEVICE void count_contacts(const Model& m, const real* qpos, const real* geom_xpos, const real* geom_xmat,
+                           const int* world_status, int* cand_adr, int* ncon, int* nefc, int* counts, int shard_size,
+                           const ContactFields* keep = nullptr) {
   const bool healthy = world_status[0] == STATUS_HEALTHY;
   const int ncand = healthy ? m.ncand() : 0;
-  int contacts = 0, rows = healthy ? standing : 0, types = 0;
+  int contacts = 0, rows = 0, types = 0;
   // (1) contacts of each candidate pair, and the index of the first
   ROLLED for (int base = 0; base < m.ncand(); base += LANES) {
     const int c = base + lane();
     int number = 0, more_rows = 0, total;
     Contact found[MOST];
     if (c < ncand) number = count_pair<COLLIDE, HEAVY>(m, c, geom_xpos, geom_xmat, found, &more_rows);
-    if constexpr (TOGETHER != nullptr) {
-      count_shared<TOGETHER>(m, base, ncand, geom_xpos, geom_xmat, &number, &more_rows);
-    }
     const int before = lane_scan(number, &total);
     if (cand_adr && c < m.ncand()) cand_adr[c] = contacts + before;
     if (keep) keep->put(contacts + before, found, number, c);
@@ -162,7 +151,7 @@ DEVICE void count_contacts(const Model& m, const real* qpos, const real* ten_len
     contacts += total;
     rows += more_rows;
   }
-  store_counts(m, qpos, ten_length, healthy, contacts, rows, types, ncon, nefc, counts, shard_size);
+  store_counts(m, qpos, 0, healthy, contacts, rows, types, ncon, nefc, counts, shard_size);
   LANE_FOR(i, cand_adr ? 1 : 0) cand_adr[m.ncand()] = contacts;
   lane_sync();
 }

@@ -1,15 +1,16 @@
 // What every integrator does: check the acceleration, advance the coordinates, check the new state.
 #pragma once
 
-// Why an acceleration cannot be used, as a code of STATUS; zero if it can.
+// Why an acceleration cannot be used, as a code of STATUS; zero if it can. Constraints may make a large smooth
+// acceleration small, but not one that is not finite.
 DEVICE int acceleration_status(const Model& m, const real* qacc_smooth, const real* qacc) {
-  int bad_smooth = 0, bad = 0;
+  int bad = 0;
   DOF_FOR(v, m.nv()) {
-    bad_smooth |= !finite_(qacc_smooth[v]);
-    bad |= !finite_(qacc[v]);
+    if (!bounded_(qacc[v])) bad |= 1;
+    if (!bounded_(qacc_smooth[v])) bad |= finite_(qacc_smooth[v]) ? 2 : 5;
   }
-  const int found = lane_or((bad_smooth ? 2 : 0) | (bad ? 1 : 0));
-  return found & 2 ? STATUS_ACCELERATION : found ? STATUS_SOLVE : STATUS_HEALTHY;
+  bad = lane_or(bad);
+  return !(bad & 1) ? STATUS_HEALTHY : bad & 6 ? STATUS_ACCELERATION : STATUS_SOLVE;
 }
 
 // Advance qpos by velocity v over a time h, joint by joint.
@@ -29,10 +30,10 @@ DEVICE void integrate_pos(const Model& m, real* qpos, const real* v, real h) {
   lane_sync();
 }
 
-DEVICE int state_finite(const Model& m, const real* qpos, const real* qvel) {
+DEVICE int state_bounded(const Model& m, const real* qpos, const real* qvel) {
   int bad = 0;
-  LANE_FOR(i, m.nq()) bad |= !finite_(qpos[i]);
-  DOF_FOR(i, m.nv()) bad |= !finite_(qvel[i]);
+  LANE_FOR(i, m.nq()) bad |= !bounded_(qpos[i]);
+  DOF_FOR(i, m.nv()) bad |= !bounded_(qvel[i]);
   return !lane_any(bad);
 }
 
@@ -50,14 +51,14 @@ DEVICE bool may_advance(const Model& m, const real* qacc_smooth, const real* qac
 }
 
 // End of an Euler step of length h. On entry next_qvel holds the acceleration to be integrated, and next_qpos the
-// coordinates. A world whose new state would not be finite keeps its old state and is flagged.
+// coordinates. A world whose new state could not be used keeps its old state and is flagged.
 DEVICE void semi_implicit(const Model& m, real h, const real* qacc, real* qpos, real* qvel, real* qacc_warmstart,
                           int* nstep, int* world_status, real* next_qvel, real* next_qpos) {
   const int nv = m.nv();
   DOF_FOR(v, nv) next_qvel[v] = fma_(h, next_qvel[v], qvel[v]);
   lane_sync();
   integrate_pos(m, next_qpos, next_qvel, h);
-  if (!state_finite(m, next_qpos, next_qvel)) {
+  if (!state_bounded(m, next_qpos, next_qvel)) {
     flag_world(world_status, STATUS_INTEGRATE);
     return;
   }

@@ -86,7 +86,7 @@ DEVICE void rk4(const Model& m, const real* qacc_smooth, real* qacc, real* qpos,
     if (rk_stage == 3) qacc[v] = rk_dqvel[v];
   }
   lane_sync();
-  if (status == STATUS_HEALTHY && !state_finite(m, qpos, qvel)) status = STATUS_INTEGRATE;
+  if (status == STATUS_HEALTHY && !state_bounded(m, qpos, qvel)) status = STATUS_INTEGRATE;
   if (status != STATUS_HEALTHY) {
     // a world that fails returns to the start of its step
     LANE_FOR(i, m.nq()) qpos[i] = rk_qpos[i];

@@ -23,7 +23,7 @@ struct Polytope {
   real normal[EPA_FACES][3], dist[EPA_FACES], doubt[EPA_FACES];
   unsigned char corner[EPA_FACES][3], alive[EPA_FACES];
   real scale;
-  int vertices;
+  int vertices, faces;  // numbers of them; removed faces count until others take their places
 };
 
 DEVICE_CALL void put_face(Polytope& p, int face, int a, int b, int c) {
@@ -43,6 +43,7 @@ DEVICE_CALL void put_face(Polytope& p, int face, int a, int b, int c) {
   p.corner[face][1] = b;
   p.corner[face][2] = c;
   p.alive[face] = 1;
+  p.faces = face < p.faces ? p.faces : face + 1;
 }
 
 DEVICE_CALL int add_vertex(const Difference& d, Polytope& p, const real* dir) {
@@ -64,9 +65,8 @@ DEVICE void first_polytope(const Difference& d, Polytope& p) {
   real dir[3], ab[3], ac[3];
   for (int i = 0; i < 3; ++i) dir[i] = d.b.pos[i] - d.a.pos[i];
   normalize3(dir);
-  p.vertices = 0;
+  p.vertices = p.faces = 0;
   p.scale = d.scale;
-  ROLLED for (int f = 0; f < EPA_FACES; ++f) p.alive[f] = 0;
   add_vertex(d, p, dir);
   for (int i = 0; i < 3; ++i) dir[i] = -dir[i];
   add_vertex(d, p, dir);
@@ -95,7 +95,7 @@ DEVICE void first_polytope(const Difference& d, Polytope& p) {
 DEVICE int least_face(const Polytope& p) {
   int best = 0;
   real least = REAL_MAX;
-  ROLLED for (int f = 0; f < EPA_FACES; ++f) {
+  ROLLED for (int f = 0; f < p.faces; ++f) {
     if (p.alive[f] && p.dist[f] < least) {
       least = p.dist[f];
       best = f;
@@ -106,7 +106,7 @@ DEVICE int least_face(const Polytope& p) {
 
 // The face on the other side of the directed edge from a to b.
 DEVICE_CALL int neighbour(const Polytope& p, int a, int b) {
-  ROLLED for (int f = 0; f < EPA_FACES; ++f) {
+  ROLLED for (int f = 0; f < p.faces; ++f) {
     const unsigned char* c = p.corner[f];
     if (p.alive[f] && ((c[1] == a && c[0] == b) || (c[2] == a && c[1] == b) || (c[0] == a && c[2] == b))) return f;
   }
@@ -143,7 +143,7 @@ DEVICE bool expand(Polytope& p, int v, int face, real slack) {
   ROLLED for (int h = 0; h < holes; ++h) p.alive[hole[h]] = 0;
   int f = 0;
   ROLLED for (int e = 0; e < edges; ++e) {
-    while (f < EPA_FACES && p.alive[f]) ++f;
+    while (f < p.faces && p.alive[f]) ++f;
     if (f == EPA_FACES) return false;
     put_face(p, f, rim[e][0], rim[e][1], v);
   }
@@ -157,7 +157,7 @@ DEVICE_CALL void face_around(const Polytope& p, real most, const real* normal, i
   if (!triangle_weights(p.w[corner[0]], p.w[corner[1]], p.w[corner[2]], weight, &square)) return;
   real best = min_(weight[0], min_(weight[1], weight[2]));
   if (best >= 0) return;
-  ROLLED for (int f = 0; f < EPA_FACES; ++f) {
+  ROLLED for (int f = 0; f < p.faces; ++f) {
     if (!p.alive[f] || p.dist[f] > most || dot3(p.normal[f], normal) < R(0.9999)) continue;
     const unsigned char* c = p.corner[f];
     if (!triangle_weights(p.w[c[0]], p.w[c[1]], p.w[c[2]], weight, &square)) continue;

@@ -46,7 +46,7 @@ DEVICE_CALL void find_kinks(const Shape& s, const Simplex& simplex, real sign, i
     const int vertex = flat_vertex(s, local);
     if (first < 0) first = vertex;
     if (vertex == first) continue;
-    if (s.nvert) {
+    if (s.hull.nvert) {
       real from[3], to[3];
       flat_point(s, first, from);
       flat_point(s, vertex, to);
@@ -213,7 +213,7 @@ DEVICE bool lies_along(const Shape& s, const Kinks& kinks, int body) {
 
 // Whether two support points of the flat part are the same point; a side of length zero has both signs there.
 DEVICE bool same_point(const Shape& s, int vertex, int other) {
-  if (s.nvert) return vertex == other;
+  if (s.hull.nvert) return vertex == other;
   bool same = true;
   for (int i = 0; i < 3; ++i) same &= !((vertex ^ other) >> i & 1) || !(s.box[i] > 0);
   return same;
@@ -257,7 +257,7 @@ DEVICE_CALL bool witness(const Shape& s, const Simplex& simplex, real sign, cons
 
 // Whether a core is strictly convex, with a unique support point in every direction: a point or an ellipsoid.
 DEVICE bool is_strict(const Shape& s) {
-  bool flat = s.nvert > 0;
+  bool flat = s.hull.nvert > 0;
   for (int i = 0; i < 3; ++i) flat |= s.box[i] > 0 || (s.round[i] > 0) != (s.round[0] > 0);
   return !flat;
 }

@@ -220,8 +220,8 @@ DEVICE_CALL Exit shortest_exit(const Stretch& s) {
 
 // Whether a difference is that of a capsule and a cylinder.
 DEVICE bool is_segment_cylinder(const Difference& d) {
-  const bool segment = !d.a.nvert && !(d.a.box[0] > 0) && !(d.a.round[0] > 0) && d.a.box[2] > 0;
-  return segment && !d.b.nvert && d.b.round[0] > 0 && !(d.b.round[2] > 0);
+  const bool segment = !d.a.hull.nvert && !(d.a.box[0] > 0) && !(d.a.round[0] > 0) && d.a.box[2] > 0;
+  return segment && !d.b.hull.nvert && d.b.round[0] > 0 && !(d.b.round[2] > 0);
 }
 
 // Signed distance of their cores. `normal` receives the direction from the segment to the cylinder, and `point` the

@@ -10,8 +10,7 @@ struct Shape {
   const real* mat;                 // orientation, row-major
   real pos[3];                     // centre [m]
   real box[3], round[3], radius;   // half sides, half axes of the ellipsoid, radius of the ball [m]
-  const real* vert;                // vertices of a mesh's hull in its frame [m]
-  int nvert;
+  Hull hull;                       // vertices of a mesh, none for other shapes
 };
 
 DEVICE Shape shape_of(const Model& m, int geom, const real* size, const real* pos, const real* mat,
@@ -26,18 +25,15 @@ DEVICE Shape shape_of(const Model& m, int geom, const real* size, const real* po
     s.round[i] = type == GEOM_ELLIPSOID ? size[i] : disc && i < 2 ? size[0] : R(0.0);
   }
   s.radius = type == GEOM_SPHERE || type == GEOM_CAPSULE ? size[0] : R(0.0);
-  s.vert = m.hull_vert() + 3 * m.geom_hulladr()[geom];
-  s.nvert = m.geom_hullnum()[geom];
+  s.hull = hull_of(m, geom);
   return s;
 }
 
 // The size of the core as a length [m], for tolerances.
 DEVICE real extent(const Shape& s) {
-  real most = s.radius;
+  real most = max_(s.radius, s.hull.extent);
   for (int i = 0; i < 3; ++i) most = max_(most, max_(s.box[i], s.round[i]));
-  real square = 0;
-  ROLLED for (int v = 0; v < s.nvert; ++v) square = max_(square, dot3(s.vert + 3 * v, s.vert + 3 * v));
-  return max_(most, sqrt_(square));
+  return most;
 }
 
 DEVICE void to_local(real* out, const real* mat, const real* v) {
@@ -50,21 +46,13 @@ DEVICE void to_world(real* out, const real* mat, const real* v) {
 
 // Vertex of the flat part (box or mesh) farthest along `local`: sign bits for a box, the number of a mesh vertex.
 DEVICE int flat_vertex(const Shape& s, const real* local) {
-  if (!s.nvert) return (local[0] >= 0) | (local[1] >= 0) << 1 | (local[2] >= 0) << 2;
-  int best = 0;
-  real most = dot3(s.vert, local);
-  ROLLED for (int v = 1; v < s.nvert; ++v) {
-    const real along = dot3(s.vert + 3 * v, local);
-    if (along > most) {
-      most = along;
-      best = v;
-    }
-  }
-  return best;
+  if (!s.hull.nvert) return (local[0] >= 0) | (local[1] >= 0) << 1 | (local[2] >= 0) << 2;
+  return farthest_vertex(s.hull, local);
 }
 
 DEVICE void flat_point(const Shape& s, int vertex, real* local) {
-  for (int i = 0; i < 3; ++i) local[i] = s.nvert ? s.vert[3 * vertex + i] : vertex >> i & 1 ? s.box[i] : -s.box[i];
+  const Hull& h = s.hull;
+  for (int i = 0; i < 3; ++i) local[i] = h.nvert ? h.vert[3 * vertex + i] : vertex >> i & 1 ? s.box[i] : -s.box[i];
 }
 
 // Point of the ellipsoid farthest along `local`: E^2 l / |E l|, zero where |E l| vanishes; returns |E l|.

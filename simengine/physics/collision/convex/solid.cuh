@@ -103,7 +103,7 @@ DEVICE_CALL Solid solid_of(const Model& m, int geom, const Shape& shape, const r
   s.thick = 0;
   for (int i = 0; i < 3; ++i) s.outward[i] = outward[i];
   for (int i = 0; i < 3; ++i) {
-    s.scale[i] = shape.nvert ? R(1.0) : type == GEOM_BOX ? size[i] : i < 2 ? size[0] : size[1];
+    s.scale[i] = shape.hull.nvert ? R(1.0) : type == GEOM_BOX ? size[i] : i < 2 ? size[0] : size[1];
   }
   if (type == GEOM_CAPSULE || type == GEOM_CYLINDER) line_of(s, size, outward, margin);
   real local[3];

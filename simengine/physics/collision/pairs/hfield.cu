@@ -85,8 +85,10 @@ DEVICE_CALL bool prism_contact(const Pair& p, Patch& f, int prism, real margin, 
     for (int i = 0; i < 3; ++i) centre[i] += (lower[i] + upper[i]) * R(0.16666666666666667);
   }
   if (!reached) return false;
+  real square = 0;
   for (int v = 0; v < 6; ++v) {
     for (int i = 0; i < 3; ++i) vert[3 * v + i] -= centre[i];
+    square = max_(square, dot3(vert + 3 * v, vert + 3 * v));
   }
   // (4) collide the prism and the geom as two convex shapes
   Shape& a = f.d.a;
@@ -94,8 +96,10 @@ DEVICE_CALL bool prism_contact(const Pair& p, Patch& f, int prism, real margin, 
   to_world(a.pos, p.mat1, centre);
   for (int i = 0; i < 3; ++i) a.box[i] = a.round[i] = 0;
   a.radius = 0;
-  a.vert = vert;
-  a.nvert = 6;
+  a.hull.vert = vert;
+  a.hull.nvert = 6;
+  a.hull.extent = sqrt_(square);
+  a.hull.cube_side = 0;
   f.d.scale = extent(a) + f.geom_scale;
   Simplex simplex;
   Kinks kinks;

@@ -2,8 +2,8 @@
 
 DEVICE_CALL int collide_plane_mesh(const Pair& p, real margin, Contact* out) {
   const Model& m = *p.model;
-  const int g = p.geom2, first_face = m.geom_faceadr()[g];
-  const real* vert = m.hull_vert() + 3 * m.geom_hulladr()[g];
+  const int g = p.geom2;
+  const Hull hull = hull_of(m, g);
   real normal[3], down[3], offset[3];
   mat_col(normal, p.mat1, 2);
   for (int i = 0; i < 3; ++i) {
@@ -12,36 +12,27 @@ DEVICE_CALL int collide_plane_mesh(const Pair& p, real margin, Contact* out) {
   }
   const real height = dot3(offset, normal);
   // (1) the lowest vertex
-  int low = 0;
-  real most = dot3(vert, down);
-  ROLLED for (int v = 1; v < m.geom_hullnum()[g]; ++v) {
-    const real along = dot3(vert + 3 * v, down);
-    if (along > most) {
-      most = along;
-      low = v;
-    }
-  }
-  if (height - most > margin) return 0;
+  const int low = farthest_vertex(hull, down), corner = m.geom_solidadr()[g] + low;
+  if (height - dot3(hull.vert + 3 * low, down) > margin) return 0;
   // (2) the face at this vertex whose normal points down most
-  int face = -1, entry = 0;
+  int face = -1;
   real best = -REAL_MAX;
-  ROLLED for (int f = first_face; f < first_face + m.geom_facenum()[g]; ++f) {
+  ROLLED for (int k = m.vert_adr()[corner]; k < m.vert_adr()[corner + 1]; ++k) {
+    const int f = m.vert_face()[k];
     const real faces = dot3(m.face_normal() + 3 * f, down);
     if (faces <= best) continue;
-    ROLLED for (int k = m.face_adr()[f]; k < m.face_adr()[f + 1]; ++k) {
-      if (m.face_vert()[k] != low) continue;
-      best = faces;
-      face = f;
-      entry = k;
-    }
+    best = faces;
+    face = f;
   }
+  int entry = face < 0 ? 0 : m.face_adr()[face];
+  ROLLED while (face >= 0 && m.face_vert()[entry] != low) ++entry;
   // (3) its corners, starting with the lowest, or four that span it
   const int* corners = face < 0 ? &low : m.face_span() + 4 * entry;
   const int number = face < 0 ? 1 : m.face_adr()[face + 1] - m.face_adr()[face];
   // (4) contacts midway between the plane and those corners that are lower than the geom's centre
   int contacts = 0;
   for (int k = 0; k < 4 && k < number; ++k) {
-    const real* local = vert + 3 * corners[k];
+    const real* local = hull.vert + 3 * corners[k];
     const real below = dot3(local, down), dist = height - below;
     if (dist > margin || below <= 0) continue;
     Contact& c = out[contacts++];

@@ -1,0 +1,128 @@
+"""Looks for numbers of a model that no simulation can work with: NaN, infinities, and an inertia of zero.
+
+MuJoCo's compiler refuses most of them. Others pass it, such as a damping of NaN, and so does every number of a compiled
+model that a program has changed.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import mujoco
+import numpy as np
+
+from simengine.errors import ModelError
+
+# What the elements of arrays belong to, by the beginning of the arrays' names.
+_OWNERS = {
+    "body": "body",
+    "jnt": "joint",
+    "dof": "joint",
+    "geom": "geom",
+    "site": "site",
+    "pair": "pair",
+    "eq": "equality",
+    "tendon": "tendon",
+    "actuator": "actuator",
+    "sensor": "sensor",
+    "hfield": "hfield",
+    "mesh": "mesh",
+    "key": "key",
+    "wrap": "",
+    "qpos0": "",
+    "qpos_spring": "",
+}
+# Ranges and cutoffs may be infinite, which means that there are none. What is only drawn, or only the user's, does not
+# count.
+_UNBOUNDED = ("range", "cutoff", "springyield")
+_NOT_SIMULATED = ("rgba", "user", "texcoord", "normal", "polynormal")
+
+
+def check_numbers(name: str, mj: mujoco.MjModel) -> None:
+    """Refuse a model with such numbers.
+
+    Args:
+        name: the model's name.
+        mj: the compiled model.
+
+    Raises:
+        ModelError: the model holds NaN or an infinity. The message names every array with one of its elements.
+
+    Warns:
+        UserWarning: a joint moves without inertia.
+    """
+    if bad := bad_numbers(mj):
+        raise ModelError(f"model {name!r} has numbers that are not finite: {'; '.join(bad)}; correct the model")
+    for joint in joints_without_inertia(mj):
+        warnings.warn(
+            f"{joint} of model {name!r} moves without inertia, so that its acceleration is arbitrary; give its body a "
+            "mass or the joint an armature",
+            stacklevel=2,
+        )
+
+
+def bad_numbers(mj: mujoco.MjModel) -> list[str]:
+    """One line for each array of a model that holds NaN, or an infinity where none can be meant."""
+    found = []
+    for name, owner in _arrays(mj):
+        values = np.asarray(getattr(mj, name))
+        unbounded = name.endswith(_UNBOUNDED)
+        bad = np.isnan(values) if unbounded else ~np.isfinite(values)
+        if bad.any():
+            place = np.unravel_index(int(bad.argmax()), values.shape)
+            found.append(f"{name} of {_element(mj, name, owner, int(place[0]))} is {values[place]}")
+    for name in ("timestep", "gravity", "wind", "magnetic", "density", "viscosity", "impratio"):
+        if not np.isfinite(getattr(mj.opt, name)).all():
+            found.append(f"option {name} is {getattr(mj.opt, name)}")
+    return found
+
+
+def joints_without_inertia(mj: mujoco.MjModel) -> list[str]:
+    """Joints that move without inertia at qpos0, as in `joint 'hip'`, one for each singular tree of bodies.
+
+    MuJoCo warns where a pivot of the factor is below mjMINVAL. This looks at the smallest eigenvalue of each tree's
+    inertia, and names the joint that its eigenvector moves most.
+    """
+    data = mujoco.MjData(mj)
+    for compute in (mujoco.mj_kinematics, mujoco.mj_comPos, mujoco.mj_tendon, mujoco.mj_makeM):
+        compute(mj, data)
+    found = []
+    for tree in range(mj.ntree):
+        first, number = int(mj.tree_dofadr[tree]), int(mj.tree_dofnum[tree])
+        values, vectors = np.linalg.eigh(_inertia(mj, data, first, number))
+        if values[0] < max(mujoco.mjMINVAL, number * np.finfo(float).eps * values[-1]):
+            found.append(_element(mj, "dof", "joint", first + int(np.abs(vectors[:, 0]).argmax())))
+    return found
+
+
+def _inertia(mj: mujoco.MjModel, data: mujoco.MjData, first: int, number: int) -> np.ndarray:
+    """Inertia of the dofs of a tree, (number, number), symmetric."""
+    matrix = np.zeros((number, number))
+    for row in range(first, first + number):
+        begin = int(mj.M_rowadr[row])
+        entries = slice(begin, begin + int(mj.M_rownnz[row]))
+        columns = mj.M_colind[entries] - first
+        matrix[row - first, columns] = matrix[columns, row - first] = data.M[entries]
+    return matrix
+
+
+def _arrays(mj: mujoco.MjModel) -> list[tuple[str, str]]:
+    names = (name for name in dir(mj) if isinstance(getattr(mj, name), np.ndarray) and name[0] != "_")
+    pairs = ((name, next((own for begin, own in _OWNERS.items() if name.startswith(begin)), None)) for name in names)
+    simulated = ((name, own) for name, own in pairs if own is not None and not name.endswith(_NOT_SIMULATED))
+    return [(name, own) for name, own in simulated if getattr(mj, name).dtype.kind == "f"]
+
+
+def _element(mj: mujoco.MjModel, name: str, owner: str, index: int) -> str:
+    """What an element of an array belongs to, as in `joint 'hip'`."""
+    if name.startswith("dof"):
+        index = int(mj.dof_jntid[index])
+    if name == "mesh_vert":
+        index = int(np.searchsorted(mj.mesh_vertadr, index, side="right")) - 1
+    if name == "hfield_data":
+        index = int(np.searchsorted(mj.hfield_adr, index, side="right")) - 1
+    if not owner:
+        return f"number {index}"
+    kind = getattr(mujoco.mjtObj, f"mjOBJ_{owner.upper()}")
+    called = mujoco.mj_id2name(mj, kind, index)
+    return f"{owner} {called!r}" if called else f"{owner} {index}"

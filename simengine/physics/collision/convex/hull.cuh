@@ -1,0 +1,56 @@
+// The vertex of a mesh's hull that is farthest along a direction. Hulls with many vertices have a cube map: the
+// direction meets a cell of a cube, which lists the few vertices that may be farthest; see simengine/model/cubemaps.py.
+// That finds the same vertex as a look at all, which the JAX form takes.
+#pragma once
+
+struct Hull {
+  const real* vert;                  // vertices in the geom's frame [m]
+  int nvert;                         // 0 for geoms that are no meshes
+  real extent;                       // distance of the farthest vertex [m]
+  const int *cube_adr, *cube_vert;   // the cube map
+  int cube_side;                     // its cells along an edge of the cube, 0 if there is no map
+};
+
+DEVICE Hull hull_of(const Model& m, int geom) {
+  return {m.hull_vert() + 3 * m.geom_hulladr()[geom], m.geom_hullnum()[geom], m.geom_extent()[geom],
+          m.cube_adr() + m.geom_cubeadr()[geom],      m.cube_vert() + 0,      m.geom_cubeside()[geom]};
+}
+
+// The cell that a direction meets. Where rounding decides between two cells, both list the farthest vertex.
+DEVICE int cube_cell(const real* dir, int side) {
+  const real x = abs_(dir[0]), y = abs_(dir[1]), z = abs_(dir[2]);
+  const int axis = x >= y && x >= z ? 0 : y >= z ? 1 : 2;
+  const real up = axis == 0 ? dir[0] : axis == 1 ? dir[1] : dir[2];
+  const real along = axis == 0 ? dir[1] : axis == 1 ? dir[2] : dir[0];
+  const real other = axis == 0 ? dir[2] : axis == 1 ? dir[0] : dir[1];
+  const real half = R(0.5) * side, scale = divide_(half, abs_(up)), last = real(side - 1);
+  const int column = int(clamp_(fma_(along, scale, half), R(0.0), last));
+  const int row = int(clamp_(fma_(other, scale, half), R(0.0), last));
+  return ((2 * axis + (up < 0)) * side + row) * side + column;
+}
+
+// Number of the vertex farthest along `dir`, which is not zero: the lowest of those that are equally far.
+DEVICE_CALL int farthest_vertex(const Hull& h, const real* dir) {
+  int best = 0;
+  if (h.cube_side) {
+    const int cell = cube_cell(dir, h.cube_side), begin = h.cube_adr[cell], end = h.cube_adr[cell + 1];
+    best = h.cube_vert[begin];
+    real most = dot3(h.vert + 3 * best, dir);
+    OVERLAPPED for (int k = begin + 1; k < end; ++k) {
+      const int v = h.cube_vert[k];
+      const real along = dot3(h.vert + 3 * v, dir);
+      best = along > most ? v : best;
+      most = along > most ? along : most;
+    }
+    return best;
+  }
+  real most = dot3(h.vert, dir);
+  ROLLED for (int v = 1; v < h.nvert; ++v) {
+    const real along = dot3(h.vert + 3 * v, dir);
+    if (along > most) {
+      most = along;
+      best = v;
+    }
+  }
+  return best;
+}

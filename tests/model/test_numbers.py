@@ -1,0 +1,96 @@
+"""Numbers of a model that no simulation can work with are refused when the model is loaded, by element."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+import mujoco
+import numpy as np
+import pytest
+
+import simengine
+
+ROBOT = """
+<mujoco model="robot">
+  <asset><hfield name="hill" nrow="2" ncol="2" size="1 1 1 1"/></asset>
+  <worldbody>
+    <geom name="floor" type="hfield" hfield="hill"/>
+    <body name="arm" pos="0 0 3"><joint name="shoulder" range="-1 inf" limited="true"/><geom name="upper" size=".1"/>
+      <body name="hand" pos=".3 0 0"><joint name="wrist"/><geom size=".1"/><site name="palm"/></body></body>
+  </worldbody>
+  <tendon><fixed name="string"><joint joint="wrist" coef="1"/></fixed></tendon>
+  <actuator><motor name="muscle" joint="wrist" forcerange="-inf inf"/></actuator>
+</mujoco>
+"""
+
+
+def test_infinite_ranges_mean_that_there_are_none() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        simengine.load_model(ROBOT)
+
+
+@pytest.mark.parametrize(
+    ("field", "index", "said"),
+    [
+        ("dof_damping", 1, "dof_damping of joint 'wrist' is nan"),
+        ("geom_solref", (1, 0), "geom_solref of geom 'upper' is nan"),
+        ("geom_size", (2, 0), "geom_size of geom 2 is nan"),
+        ("body_mass", 2, "body_mass of body 'hand' is nan"),
+        ("jnt_range", (0, 1), "jnt_range of joint 'shoulder' is nan"),
+        ("tendon_stiffness", 0, "tendon_stiffness of tendon 'string' is nan"),
+        ("wrap_prm", 0, "wrap_prm of number 0 is nan"),
+        ("actuator_gear", (0, 3), "actuator_gear of actuator 'muscle' is nan"),
+        ("site_pos", (0, 2), "site_pos of site 'palm' is nan"),
+        ("hfield_data", 3, "hfield_data of hfield 'hill' is nan"),
+        ("qpos0", 1, "qpos0 of number 1 is nan"),
+    ],
+)
+def test_nan_is_refused_by_element(field: str, index: int | tuple[int, int], said: str) -> None:
+    mj = mujoco.MjModel.from_xml_string(ROBOT)
+    getattr(mj, field)[index] = np.nan
+    with pytest.raises(simengine.ModelError, match=f"model 'robot' has numbers that are not finite: {said}; correct"):
+        simengine.load_model(mj)
+
+
+def _wind(mj: mujoco.MjModel) -> None:
+    mj.opt.wind[1] = np.inf
+
+
+def _gain(mj: mujoco.MjModel) -> None:
+    mj.actuator_gainprm[0, 0] = -np.inf
+    mj.dof_armature[0] = np.inf
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (_wind, r"option wind is \[ 0. inf  0.\]"),
+        (_gain, "actuator_gainprm of actuator 'muscle' is -inf; dof_armature of joint 'shoulder' is inf"),
+    ],
+)
+def test_infinities_are_refused_where_none_can_be_meant(change: Callable[[mujoco.MjModel], None], said: str) -> None:
+    mj = mujoco.MjModel.from_xml_string(ROBOT)
+    change(mj)
+    with pytest.raises(simengine.ModelError, match=said):
+        simengine.load_model(mj)
+
+
+def test_numbers_that_are_only_drawn_do_not_count() -> None:
+    mj = mujoco.MjModel.from_xml_string(ROBOT)
+    mj.geom_rgba[:] = np.nan
+    simengine.load_model(mj)
+
+
+def test_a_joint_without_inertia_is_named() -> None:
+    mj = mujoco.MjModel.from_xml_string(ROBOT)
+    mj.body_mass[2], mj.body_inertia[2] = 0, 0
+    with pytest.warns(UserWarning, match="joint 'wrist' of model 'robot' moves without inertia.*armature"):
+        simengine.load_model(mj)
+
+
+def test_two_joints_about_one_axis_are_singular_together() -> None:
+    twice = ROBOT.replace('<joint name="wrist"/>', '<joint name="wrist"/><joint name="again"/>')
+    with pytest.warns(UserWarning, match="joint '(wrist|again)' of model 'robot' moves without inertia"):
+        simengine.load_model(twice)

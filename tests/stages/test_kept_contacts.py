@@ -1,0 +1,76 @@
+"""Contacts that counting keeps for the narrowphase: those beyond its memory are searched again, to the same bits."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+import pytest
+
+from simengine import Simulation, load_model
+from simengine.model import build, load_table
+from tests.stages.harness import Memory, arguments, call
+from tests.stages.harness_chain import single
+
+WORLDS = 12
+
+
+def heap() -> mujoco.MjModel:
+    """Meshes, boxes and cylinders between each other and on a plane, all of which may touch."""
+    rng = np.random.default_rng(5)
+    points = rng.normal(size=(60, 3))
+    points *= 0.1 / np.linalg.norm(points, axis=1, keepdims=True)
+    shapes = ('type="mesh" mesh="rock"', 'type="box" size="0.08 0.06 0.05"', 'type="cylinder" size="0.06 0.05"')
+    bodies = "".join(f"<body><freejoint/><geom {shapes[i % 3]}/></body>" for i in range(9))
+    return mujoco.MjModel.from_xml_string(
+        f'<mujoco><asset><mesh name="rock" vertex="{" ".join(f"{x:.5f}" for x in points.ravel())}"/></asset>'
+        f'<worldbody><geom type="plane" size="1 1 1" pos="0 0 -0.15"/>{bodies}</worldbody></mujoco>'
+    )
+
+
+def states(mj: mujoco.MjModel, worlds: int) -> np.ndarray:
+    rng = np.random.default_rng(6)
+    qpos = np.zeros((worlds, mj.nbody - 1, 7))
+    qpos[:, :, :3] = rng.uniform(-0.15, 0.15, size=(worlds, mj.nbody - 1, 3))
+    qpos[:, :, 3:] = rng.normal(size=(worlds, mj.nbody - 1, 4))
+    return qpos.reshape(worlds, -1)
+
+
+def contacts(mj: mujoco.MjModel, dtype: str) -> list[tuple[np.ndarray, ...]]:
+    with Simulation(load_model(mj), num_worlds=WORLDS, backend="host", dtype=dtype) as sim:
+        sim.set_state(qpos=states(mj, WORLDS))
+        sim.forward()
+        found = [sim.contacts(world) for world in range(WORLDS)]
+        return [tuple(np.array(x) for x in (c.geom1, c.geom2, c.dist, c.pos, c.frame)) for c in found]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("room", [0, 1, 9, 10_000])
+def test_contacts_do_not_depend_on_how_many_are_kept(monkeypatch: pytest.MonkeyPatch, room: int, dtype: str) -> None:
+    mj = heap()
+    normal = contacts(mj, dtype)
+    assert max(len(world[0]) for world in normal) > 30
+    monkeypatch.setattr(build, "MOST_KEPT", room)
+    for world, (ours, theirs) in enumerate(zip(contacts(mj, dtype), normal, strict=True)):
+        for mine, other in zip(ours, theirs, strict=True):
+            np.testing.assert_array_equal(mine, other, err_msg=f"world {world}")
+
+
+def test_the_narrowphase_takes_what_counting_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    mj = heap()
+    monkeypatch.setattr(build, "MOST_KEPT", 10_000)
+    memory = Memory(load_table(mj), "float64", 1, 500, 0)
+    memory.set({"qpos": states(mj, 1), "world_status": np.zeros(1, np.int32)})
+    for name in ("kinematics", "collision_general", "scan"):
+        call(single(name), memory, arguments(single(name), memory))
+    memory.own("kept_contact")[..., 0] += 1.0  # distances that no search finds
+    memory.own("contact_dist")[:] = 0.0
+    call(single("convex"), memory, arguments(single("convex"), memory))
+    found = memory.own("contact_dist")[memory.own("contact_dist") != 0]
+    assert len(found) > 10
+    assert (found > 0.5).all()
+
+
+def test_models_without_such_pairs_keep_nothing() -> None:
+    text = '<mujoco><worldbody>{}<body><freejoint/><geom type="box" size="0.1 0.1 0.1"/></body></worldbody></mujoco>'
+    assert load_table(text.format('<geom type="plane" size="1 1 1"/>')).nkept == 0
+    assert 0 < load_table(text.format('<geom type="cylinder" size="0.1 0.1"/>')).nkept <= build.MOST_KEPT
