@@ -131,18 +131,18 @@ def test_wrong_arguments_are_refused(arguments: dict[str, Any], message: str) ->
 
 def test_without_its_package_a_robot_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mujoco_menagerie", None)
+    monkeypatch.setitem(sys.modules, "mjlab", None)
     legged_model.cache_clear()
     with pytest.raises(ImportError, match=r"robot 'go1' is a model of MuJoCo Menagerie.*install simengine\[robots\]"):
         gymnasium.make("simengine/Go1Flat-v0", backend="host")
 
 
 @pytest.mark.parametrize(("name", "joints"), [("go1", 12), ("g1", 29)])
-def test_robots_of_the_menagerie_stand_on_their_feet(name: str, joints: int) -> None:
-    """Needs the package, and its files in a cache, a checkout or the network."""
-    pytest.importorskip("mujoco_menagerie")
+def test_robots_of_other_packages_stand_on_their_feet(name: str, joints: int) -> None:
+    """Needs mjlab, or MuJoCo Menagerie with its files in a cache, a checkout or the network."""
     try:
         model = legged_model(name, False)
-    except FileNotFoundError as error:
+    except (ImportError, FileNotFoundError) as error:
         pytest.skip(str(error))
     assert model.nu == joints
     data = mujoco.MjData(model.mj)
