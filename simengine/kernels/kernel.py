@@ -176,7 +176,7 @@ class Kernel:
         """Words of PullMemory (pgs_registers.cuh) for worlds of up to `nrow` rows; 0 if rows are not in registers."""
         rows = min(nrow, self.dual_rows)
         room = -(-rows // _WARP) * _WARP
-        return (9 + rows) * room
+        return (13 + rows) * room + 8 if rows else 0
 
     def plan_scratch(self, sizes: Mapping[str, int], nrow: int, registers: bool) -> ScratchPlan:
         """Assign offsets to the scratch items so that those live at the same time do not overlap.

@@ -95,7 +95,7 @@ Result solve(const Problem& p, bool in_registers) {
   result.force = p.start, result.before = p.start, result.list = p.list;
   result.Y.assign(size_t(rows * stride + 4), 0), result.b.assign(size_t(rows), 0), result.diagonal = result.b;
   std::vector<real> z(size_t(stride), 0), weight(size_t(MAX_CONE_ROWS * rows + MAX_CONE_ROWS)), jar(size_t(rows), 0);
-  std::vector<Vec4> words(size_t(9 + PGS_ROWS) * PGS_SLOTS * LANES / 4);
+  std::vector<Vec4> words((size_t(13 + PGS_ROWS) * PGS_SLOTS * LANES + 8) / 4);
   std::vector<int> draw(LANES);
   run_warp([&] {
     const Rows r = {rows, p.type.data(), nullptr, nullptr, nullptr, p.J.data(), p.D.data(), p.aref.data(),

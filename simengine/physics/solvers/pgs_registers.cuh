@@ -19,21 +19,52 @@ struct alignas(16) Int4 {
   int x, y, z, w;
 };
 
-// Shared memory of an island whose lanes have SLOTS rows each. Of arrays by row, entries from n on are those of rows
-// that never move. Arrays by position hold what the row at a position of the sweep needs.
+struct alignas(2 * sizeof(real)) Vec2 {
+  real x, y;
+};
+
+// min_ and max_ in one instruction each, which the GPU has for these functions and not for comparisons.
+#if SIMENGINE_GPU && defined(__CUDACC__)
+DEVICE real at_most(real x, real most) { return fmin(x, most); }
+DEVICE real at_least(real x, real least) { return fmax(x, least); }
+#else
+DEVICE real at_most(real x, real most) { return min_(x, most); }
+DEVICE real at_least(real x, real least) { return max_(least, x); }
+#endif
+
+// Shared memory of an island whose lanes have SLOTS rows each. Arrays by row hold what lanes know of their own rows: in
+// registers this would leave too few for the sweep. Entries from n on are those of rows that never move. Arrays by
+// position hold what the row at a position of the sweep needs.
 template <int SLOTS>
 struct PullMemory {
   static constexpr int ROOM = SLOTS * LANES;
-  real *low, *high, *seen, *force;  // by row: bounds, gap at the visit, force before the sweep
-  real *least, *most, *found;       // by position: bounds of the change, gap at the visit
-  int *order, *latest;              // by position: the row; by number drawn: see `next_order`
-  real* pull;                       // [row][lane][slot]
+  real *low, *high, *free, *diagonal;  // by row: bounds, best without other forces, diagonal of A + R
+  real *force, *before, *seen;         // by row: force before the sweep and before the last one, gap at the visit
+  real *least, *most, *found;          // by position: bounds of the change, gap at the visit
+  int *order, *latest;                 // by position: the row; by place: see `next_order`
+  unsigned* magic;                     // by number drawn: 2^32 / (place + 1), for remainders without a division
+  PcgStep* steps;                      // of random numbers: from a lane's number to its next, and to the next sweep
+  real* pull;                          // [row][lane][slot]
 
   DEVICE_METHOD explicit PullMemory(real* words) {
-    low = words, high = low + ROOM, seen = high + ROOM, force = seen + ROOM;
-    least = force + ROOM, most = least + ROOM, found = most + ROOM;
+    low = words, high = low + ROOM, free = high + ROOM, diagonal = free + ROOM;
+    force = diagonal + ROOM, before = force + ROOM, seen = before + ROOM;
+    least = seen + ROOM, most = least + ROOM, found = most + ROOM;
     order = reinterpret_cast<int*>(found + ROOM), latest = reinterpret_cast<int*>(found + 2 * ROOM);
-    pull = found + 3 * ROOM;
+    magic = reinterpret_cast<unsigned*>(found + 3 * ROOM), steps = reinterpret_cast<PcgStep*>(found + 4 * ROOM);
+    pull = found + 4 * ROOM + 8;
+  }
+
+  // The pull of row r on the lane's rows.
+  DEVICE_METHOD void load(int r, real* out) const {
+    const real* own = pull + (r * LANES + lane()) * SLOTS;
+    if (SLOTS == 2) {
+      const Vec2 both = *reinterpret_cast<const Vec2*>(own);
+      out[0] = both.x, out[SLOTS - 1] = both.y;
+    } else {
+#pragma unroll
+      for (int s = 0; s < SLOTS; ++s) out[s] = own[s];
+    }
   }
 };
 
@@ -61,14 +92,16 @@ DEVICE void whiten_in_registers(const Model& m, const Rows& rows, const real* qL
     }
     // each round turns the row by four entries, so that all indices of registers are constants
     ROLLED for (int k = 0; k < nv; k += 4) {
+      const real* L = qLD + k * nv + k;
 #pragma unroll
-      for (int c = 0; c < 4; ++c) {
-        if (k + c >= nv) break;
-        h[c] = divide_(h[c], qLD[(k + c) * nv + k + c]);
-        norm = fma_(h[c], h[c], norm);
+      for (int e = 0; e < LANES; ++e, L += nv) {
+        if (k + e < nv) {
 #pragma unroll
-        for (int e = c + 1; e < LANES; ++e) {
-          if (k + e < nv) h[e] = fma_(-qLD[(k + e) * nv + k + c], h[c], h[e]);
+          for (int c = 0; c < 4 && c < e; ++c) h[e] = fma_(-L[c], h[c], h[e]);
+          if (e < 4) {
+            h[e] = divide_(h[e], L[e]);
+            norm = fma_(h[e], h[e], norm);
+          }
         }
       }
       *reinterpret_cast<Vec4*>(efc_Y + r * stride + k) = {h[0], h[1], h[2], h[3]};
@@ -124,24 +157,8 @@ DEVICE void form_pull(const Model& m, const DenseDual& d, int n, const int* list
   lane_sync();
 }
 
-// The numbers of a shuffle that a lane draws: numbers lane(), lane() + 32 and so on, the first for the last place.
-template <int SLOTS>
-struct Draws {
-  PcgStep by_lanes, by_sweep;
-  uint64 state;
-  unsigned magic[SLOTS];  // 2^32 / (place + 1), for remainders without a division
-
-  DEVICE_METHOD explicit Draws(int n) {
-    by_lanes = pcg_steps(LANES), by_sweep = pcg_steps(n - 1), state = pcg_apply(pcg_steps(lane()), 1);
-#pragma unroll
-    for (int s = 0; s < SLOTS; ++s) {
-      const int place = n - 1 - lane() - s * LANES;
-      magic[s] = place > 0 ? 0xffffffffu / unsigned(place + 1) : 0u;
-    }
-  }
-};
-
-// The order of the next sweep: `shuffle` of random.cuh, by all lanes at once.
+// The order of the next sweep: `shuffle` of random.cuh, by all lanes at once. `first` is the generator's state for the
+// first number of the lane; returns that for the sweep after.
 //
 // Number t exchanges place n - 1 - t, which is then final, with the place p(t) that was drawn. What ends there was at
 // p(t) just before. An earlier number u that drew the same place had put there what was at its own place, so the latest
@@ -149,27 +166,26 @@ struct Draws {
 // latest[p] the latest number that drew place p, each lane follows the chain of its own places. No number is later than
 // that of place p and draws p, so latest[p] is the right one except where a number drew its own place.
 template <int SLOTS>
-DEVICE void next_order(int n, Draws<SLOTS>* draws, int* order, int* latest) {
-  int drawn[SLOTS], from[SLOTS];
-  uint64 state = draws->state;
+DEVICE uint64 next_order(int n, uint64 first, const PullMemory<SLOTS>& at) {
+  int drawn[SLOTS], from[SLOTS], *order = at.order, *latest = at.latest;
+  uint64 state = first;
 #pragma unroll
   for (int s = 0; s < SLOTS; ++s) latest[lane() + s * LANES] = -1;
 #pragma unroll
   for (int s = 0; s < SLOTS; ++s) {
     const int t = lane() + s * LANES, place = n - 1 - t;
     const unsigned number = pcg_output(state), divisor = unsigned(place + 1);
-    unsigned rest = number - high_product(number, draws->magic[s]) * divisor;
+    unsigned rest = number - high_product(number, at.magic[t]) * divisor;
     rest = rest >= divisor ? rest - divisor : rest;
     // numbers beyond the last draw places of their own, which no other does
     drawn[s] = place > 0 ? int(rest) : place == 0 ? 0 : t;
-    state = pcg_apply(draws->by_lanes, state);
+    if (s + 1 < SLOTS) state = pcg_apply(at.steps[0], state);
     const unsigned same = lane_match(drawn[s]), earlier = same & ((1u << lane()) - 1u);
     lane_sync();
     from[s] = earlier ? highest_bit(earlier) + s * LANES : latest[drawn[s]];
     lane_sync();
     if (highest_bit(same) == lane()) latest[drawn[s]] = t;
   }
-  draws->state = pcg_apply(draws->by_sweep, draws->state);
   lane_sync();
 #pragma unroll
   for (int s = 0; s < SLOTS; ++s) {
@@ -194,6 +210,7 @@ DEVICE void next_order(int n, Draws<SLOTS>* draws, int* order, int* latest) {
     if (t < n) order[n - 1 - t] = drawn[s];
   }
   lane_sync();
+  return pcg_apply(at.steps[1], first);
 }
 
 // What four rows of a sweep need, loaded ahead of them.
@@ -209,33 +226,38 @@ struct FourRows {
     least[0] = low.x, least[1] = low.y, least[2] = low.z, least[3] = low.w;
     most[0] = high.x, most[1] = high.y, most[2] = high.z, most[3] = high.w;
 #pragma unroll
-    for (int e = 0; e < 4; ++e) {
+    for (int e = 0; e < 4; ++e) at.load(row[e], pull[e]);
+  }
+
+  // Visit them; gap is that of the lane's rows.
+  DEVICE_METHOD void visit(real* gap, real* found) const {
+    real own[4];
 #pragma unroll
-      for (int s = 0; s < SLOTS; ++s) pull[e][s] = at.pull[(row[e] * LANES + lane()) * SLOTS + s];
+    for (int e = 0; e < 4; ++e) {
+      real of_slot = gap[0];
+#pragma unroll
+      for (int s = 1; s < SLOTS; ++s) of_slot = row[e] >= s * LANES ? gap[s] : of_slot;
+      own[e] = lane_get(of_slot, row[e] & (LANES - 1));
+      const real change = at_least(at_most(own[e], most[e]), least[e]);
+#pragma unroll
+      for (int s = 0; s < SLOTS; ++s) gap[s] = fma_(change, pull[e][s], gap[s]);
     }
+    if (lane() == 0) *reinterpret_cast<Vec4*>(found) = {own[0], own[1], own[2], own[3]};
   }
 };
 
 // (5) one sweep. Positions from n on are those of row 0 with no room to move.
 template <int SLOTS>
 DEVICE void sweep_in_registers(const PullMemory<SLOTS>& at, int n, real* gap) {
-  FourRows<SLOTS> next;
-  next.load(at, 0);
-  ROLLED for (int k = 0; k < n; k += 4) {
-    const FourRows<SLOTS> now = next;
-    if (k + 4 < n) next.load(at, k + 4);
-    real own[4];
-#pragma unroll
-    for (int e = 0; e < 4; ++e) {
-      real of_slot = gap[0];
-#pragma unroll
-      for (int s = 1; s < SLOTS; ++s) of_slot = now.row[e] >= s * LANES ? gap[s] : of_slot;
-      own[e] = lane_get(of_slot, now.row[e] & (LANES - 1));
-      const real change = clamp_(own[e], now.least[e], now.most[e]);
-#pragma unroll
-      for (int s = 0; s < SLOTS; ++s) gap[s] = fma_(change, now.pull[e][s], gap[s]);
-    }
-    if (lane() == 0) *reinterpret_cast<Vec4*>(at.found + k) = {own[0], own[1], own[2], own[3]};
+  // two sets of registers alternate, so that none is copied; what is loaded beyond the last row is not used
+  FourRows<SLOTS> one, other;
+  one.load(at, 0);
+  ROLLED for (int k = 0; k < n; k += 8) {
+    other.load(at, k + 4);
+    one.visit(gap, at.found + k);
+    if (k + 4 >= n) break;
+    one.load(at, k + 8 < at.ROOM ? k + 8 : 0);
+    other.visit(gap, at.found + k + 4);
   }
   lane_sync();
 }
@@ -244,38 +266,39 @@ DEVICE void sweep_in_registers(const PullMemory<SLOTS>& at, int n, real* gap) {
 template <int SLOTS>
 DEVICE_CALL int descend_in_registers(const Model& m, const DenseDual d, int n, int* list, real trace, real* words) {
   const PullMemory<SLOTS> at(words);
-  real force[SLOTS], before[SLOTS], diagonal[SLOTS], free[SLOTS], low[SLOTS], high[SLOTS];
+  // each lane draws numbers lane(), lane() + 32 and so on of a shuffle
+  uint64 state = pcg_apply(pcg_steps(lane()), 1);
+  if (lane() == 0) at.steps[0] = pcg_steps(LANES), at.steps[1] = pcg_steps(n - 1);
 #pragma unroll
   for (int s = 0; s < SLOTS; ++s) {
     const int j = lane() + s * LANES, r = j < n ? list[j] : 0, type = d.rows.type[r];
     const bool loss = type == ROW_FRICTION_DOF || type == ROW_FRICTION_TENDON;
-    force[s] = before[s] = j < n ? d.force[r] : R(0.0);
-    diagonal[s] = d.diagonal[r];
-    free[s] = j < n ? -(d.b[r] * reciprocal_(diagonal[s])) : R(0.0);
-    high[s] = j >= n ? R(0.0) : loss ? d.rows.frictionloss[r] : REAL_MAX;
-    low[s] = j >= n ? R(0.0) : loss ? -d.rows.frictionloss[r] : type == ROW_EQUALITY ? -REAL_MAX : R(0.0);
-    at.low[j] = low[s];
-    at.high[j] = high[s];
+    at.force[j] = at.before[j] = j < n ? d.force[r] : R(0.0);
+    at.diagonal[j] = d.diagonal[r];
+    at.free[j] = j < n ? -(d.b[r] * reciprocal_(d.diagonal[r])) : R(0.0);
+    at.high[j] = j >= n ? R(0.0) : loss ? d.rows.frictionloss[r] : REAL_MAX;
+    at.low[j] = j >= n ? R(0.0) : loss ? -d.rows.frictionloss[r] : type == ROW_EQUALITY ? -REAL_MAX : R(0.0);
     at.least[j] = at.most[j] = 0;
     at.order[j] = j < n ? j : 0;
+    at.magic[j] = j < n - 1 ? 0xffffffffu / unsigned(n - j) : 0u;
   }
   form_pull<SLOTS>(m, d, n, list, at.pull);
-  Draws<SLOTS> draws(n);
   int iteration = 0, since_restart = 0;
   real total = 0;
   while (iteration < m.opt_iterations()) {
-    next_order<SLOTS>(n, &draws, at.order, at.latest);
+    state = next_order<SLOTS>(n, state, at);
     // (4) extrapolate, and clamp to the bounds
     const real momentum = since_restart > 1 ? divide_(R(1.0) * (since_restart - 1), R(1.0) * (since_restart + 2)) : 0;
     real gap[SLOTS];
 #pragma unroll
     for (int s = 0; s < SLOTS; ++s) {
-      const real now = force[s];
-      force[s] = fma_(momentum, now - before[s], now);
-      if (momentum > 0) force[s] = clamp_(force[s], low[s], high[s]);
-      before[s] = now;
-      gap[s] = free[s] - force[s];
-      at.force[lane() + s * LANES] = force[s];
+      const int j = lane() + s * LANES;
+      const real now = at.force[j];
+      real force = fma_(momentum, now - at.before[j], now);
+      if (momentum > 0) force = clamp_(force, at.low[j], at.high[j]);
+      at.force[j] = force;
+      at.before[j] = now;
+      gap[s] = at.free[j] - force;
     }
     lane_sync();
 #pragma unroll
@@ -289,8 +312,10 @@ DEVICE_CALL int descend_in_registers(const Model& m, const DenseDual d, int n, i
 #pragma unroll 4
     for (int r = 0; r < n; ++r) {
       const real of_row = at.force[r];
+      real pull[SLOTS];
+      at.load(r, pull);
 #pragma unroll
-      for (int s = 0; s < SLOTS; ++s) gap[s] = fma_(of_row, at.pull[(r * LANES + lane()) * SLOTS + s], gap[s]);
+      for (int s = 0; s < SLOTS; ++s) gap[s] = fma_(of_row, pull[s], gap[s]);
     }
     lane_sync();
     sweep_in_registers<SLOTS>(at, n, gap);
@@ -305,10 +330,11 @@ DEVICE_CALL int descend_in_registers(const Model& m, const DenseDual d, int n, i
     for (int s = 0; s < SLOTS; ++s) {
       const int j = lane() + s * LANES;
       if (j >= n) continue;
-      const real seen = at.seen[j], change = clamp_(seen, low[s] - force[s], high[s] - force[s]);
-      improvement = fma_(-change * diagonal[s], fma_(R(0.5), change, -seen), improvement);
-      against = fma_(-change, force[s] - before[s], against);
-      force[s] = clamp_(force[s] + change, low[s], high[s]);
+      const real seen = at.seen[j], force = at.force[j], low = at.low[j], high = at.high[j];
+      const real change = clamp_(seen, low - force, high - force);
+      improvement = fma_(-change * at.diagonal[j], fma_(R(0.5), change, -seen), improvement);
+      against = fma_(-change, force - at.before[j], against);
+      at.force[j] = clamp_(force + change, low, high);
     }
     improvement = lane_sum(improvement);
     against = lane_sum(against);
@@ -323,7 +349,7 @@ DEVICE_CALL int descend_in_registers(const Model& m, const DenseDual d, int n, i
 #pragma unroll
   for (int s = 0; s < SLOTS; ++s) {
     const int j = lane() + s * LANES, r = j < n ? list[j] : 0;
-    if (j < n) d.force[r] = force[s], d.before[r] = before[s];
+    if (j < n) d.force[r] = at.force[j], d.before[r] = at.before[j];
     visited[s] = j < n ? list[at.order[j]] : 0;
   }
   lane_sync();
