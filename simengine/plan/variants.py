@@ -106,8 +106,7 @@ def with_largest_faces() -> tuple[Kernel, ...]:
 
 def with_rows_in_registers() -> tuple[Kernel, ...]:
     """Every variant in which PGS has rows in registers."""
-    kernel = catalogue.finish("", catalogue.SOLVE_PGS.name, False)
-    return (with_dual_rows(kernel, DUAL_ROWS), with_dual_rows(with_contact_parameters(kernel), DUAL_ROWS))
+    return (with_dual_rows(catalogue.finish("", catalogue.SOLVE_PGS.name, False), DUAL_ROWS),)
 
 
 def with_wide_matrices(sizes: tuple[int, ...] = MATRIX_SIZES) -> tuple[Kernel, ...]:

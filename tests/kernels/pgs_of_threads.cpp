@@ -100,7 +100,7 @@ Result solve(const Problem& p, bool in_registers) {
   run_warp([&] {
     const Rows r = {rows, p.type.data(), nullptr, nullptr, nullptr, p.J.data(), p.D.data(), p.aref.data(),
                     p.loss.data()};
-    if (in_registers && nv <= LANES) {
+    if (in_registers) {
       whiten_in_registers(p.m, r, p.L.data(), p.smooth.data(), p.warm.data(), result.Y.data(), result.b.data(),
                           result.diagonal.data(), weight.data(), jar.data());
     } else {

@@ -75,14 +75,8 @@ DEVICE void solve_pgs(const Model& m, const int* nefc, const real* qM, const rea
   // (2) whitened Jacobian, and residual without forces; (3) warm start: the forces at the last acceleration, or zero if
   // that costs less
 #ifdef PGS_ROWS
-  real cost = 0;
-  if (nv <= LANES) {
-    whiten_in_registers(m, rows, qLD, qacc_smooth, qacc_warmstart, efc_Y, efc_b, efc_diagAR, efc_weight, efc_before);
-    cost = force_at(m, d, efc_order, n);
-  } else {
-    whiten(m, rows, qLD, qacc_smooth, efc_Y, efc_b, efc_diagAR, efc_weight);
-    cost = warm_force(m, d, efc_order, n, qacc_warmstart);
-  }
+  whiten_in_registers(m, rows, qLD, qacc_smooth, qacc_warmstart, efc_Y, efc_b, efc_diagAR, efc_weight, efc_before);
+  real cost = force_at(m, d, efc_order, n);
 #else
   whiten(m, rows, qLD, qacc_smooth, efc_Y, efc_b, efc_diagAR, efc_weight);
   real cost = warm_force(m, d, efc_order, n, qacc_warmstart);
