@@ -98,9 +98,9 @@ class CudaBackend:
         """nv, for matrices of 33 to 64 rows in float32."""
         return matrix_rows_for(nv, dtype)
 
-    def dual_rows(self, nv: int) -> int:
-        """Three rows a lane, for models of more than 16 dofs."""
-        return dual_rows_for(nv)
+    def dual_rows(self, nv: int, dtype: str) -> int:
+        """Three rows a lane in float32 and two in float64, for models of more than 16 dofs."""
+        return dual_rows_for(nv, dtype)
 
     def zeros(self, shape: tuple[int, ...], dtype: str) -> Any:
         """A zeroed CuPy array, ready for every stream."""

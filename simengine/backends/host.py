@@ -62,7 +62,7 @@ class HostBackend:
         """0: matrices are in memory."""
         return 0
 
-    def dual_rows(self, nv: int) -> int:
+    def dual_rows(self, nv: int, dtype: str) -> int:
         """0: one lane has all rows in memory."""
         return 0
 

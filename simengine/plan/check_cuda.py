@@ -29,7 +29,7 @@ def _every_build(args: argparse.Namespace) -> list[Job]:
     # Kernels for large worlds differ from the others only in their number of lanes, so one architecture is enough.
     jobs += [(k, d, WIDE_LANES, args.arch[0]) for k in of_large_worlds() for d in args.dtype]
     jobs += [(k, d, kernel_lanes(k, args.lanes[0]), args.arch[0]) for k in with_largest_faces() for d in args.dtype]
-    jobs += [(k, d, 32, a) for k in with_rows_in_registers() for d in args.dtype for a in args.arch]
+    jobs += [(with_rows_in_registers(d), d, 32, a) for d in args.dtype for a in args.arch]
     jobs += [(k, "float32", 32, args.arch[0]) for k in with_wide_matrices((36, 48, 64)) if "float32" in args.dtype]
     return list(dict.fromkeys(jobs))
 

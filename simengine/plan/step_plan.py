@@ -128,7 +128,7 @@ class StepPlan:
         if not model.has_islands:
             matrix = self.backend.matrix_rows(model.nv, self.dtype)
             by_rows = model.solver == SOLVE_PGS.name and model.opt_cone == _PYRAMIDAL
-            dual = self.backend.dual_rows(model.nv) if by_rows else 0
+            dual = self.backend.dual_rows(model.nv, self.dtype) if by_rows else 0
         return plan_evaluation(Selection(model, worlds, integrator, wanted, ahead, matrix, dual), rk_stage)
 
     def step(self, worlds: int, wanted: frozenset[str], ahead: bool) -> tuple[Evaluation, ...]:

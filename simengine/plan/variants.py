@@ -76,7 +76,7 @@ def with_dual_rows(kernel: Kernel, rows: int) -> Kernel:
         return kernel
     return replace(
         kernel,
-        name=f"{kernel.name}_registers",
+        name=f"{kernel.name}_rows_{rows}",
         direct=(kernel.direct or frozenset()) | {"efc_Y", "efc_weight"},
         constants=(*kernel.constants, ("PGS_ROWS", rows)),
         min_blocks_per_multiprocessor=min(kernel.min_blocks_per_multiprocessor, _BLOCKS_WITH_DUAL_ROWS),
@@ -104,9 +104,9 @@ def with_largest_faces() -> tuple[Kernel, ...]:
     return tuple(variant for k in kernels if (variant := with_face_capacity(k, FACE_CORNERS[-1])) != k)
 
 
-def with_rows_in_registers() -> tuple[Kernel, ...]:
-    """Every variant in which PGS has rows in registers."""
-    return (with_dual_rows(catalogue.finish("", catalogue.SOLVE_PGS.name, False), DUAL_ROWS),)
+def with_rows_in_registers(dtype: str) -> Kernel:
+    """The variant in which PGS has rows in registers."""
+    return with_dual_rows(catalogue.finish("", catalogue.SOLVE_PGS.name, False), DUAL_ROWS[dtype])
 
 
 def with_wide_matrices(sizes: tuple[int, ...] = MATRIX_SIZES) -> tuple[Kernel, ...]:

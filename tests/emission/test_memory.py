@@ -52,8 +52,8 @@ class GpuOnPaper(HostBackend):
     def matrix_rows(self, nv: int, dtype: str) -> int:
         return matrix_rows_for(nv, dtype)
 
-    def dual_rows(self, nv: int) -> int:
-        return dual_rows_for(nv)
+    def dual_rows(self, nv: int, dtype: str) -> int:
+        return dual_rows_for(nv, dtype)
 
     def load(self, kernels: Iterable[Kernel], dtype: str, lanes: int) -> dict[str, Any]:
         return {kernel.name: lambda slots: None for kernel in kernels}
