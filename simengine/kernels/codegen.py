@@ -82,6 +82,7 @@ _HEADERS_AFTER_MODEL = (
     "primal.cuh",
     "cone_update.cuh",
     "pgs.cuh",
+    "pgs_registers.cuh",
 )
 
 _LARGE_HEADERS = ("large.cuh", "large_hessian.cuh", "large_pgs.cuh")

@@ -124,6 +124,11 @@ class Kernel:
         return dict(self.constants).get("MATRIX_ROWS", 0)
 
     @property
+    def dual_rows(self) -> int:
+        """The most constraint rows of an island that PGS solves with its rows in registers; 0 if it never does."""
+        return dict(self.constants).get("PGS_ROWS", 0)
+
+    @property
     def parameters(self) -> tuple[str, ...]:
         """Fields with the parameters of contacts; either all of them are null or none is."""
         return CONTACT_PARAMETERS if self.own_contact_parameters or self.on_islands else ()
@@ -167,6 +172,12 @@ class Kernel:
         }
         return tuple(name for name in self.in_scratch if last_change[name] == index)
 
+    def _pull_words(self, nrow: int) -> int:
+        """Words of PullMemory (pgs_registers.cuh) for worlds of up to `nrow` rows; 0 if rows are not in registers."""
+        rows = min(nrow, self.dual_rows)
+        room = -(-rows // _WARP) * _WARP
+        return (13 + rows) * room + 8 if rows else 0
+
     def plan_scratch(self, sizes: Mapping[str, int], nrow: int, registers: bool) -> ScratchPlan:
         """Assign offsets to the scratch items so that those live at the same time do not overlap.
 
@@ -179,7 +190,7 @@ class Kernel:
         memory = 0 if registers else sizes["nv"] ** 2
         # with two rows in a lane, the parts of four rows beyond the first 32 columns
         hessian = 4 * (self.matrix_rows - _WARP) if self.matrix_rows else memory
-        extra = {"nvp": padded(sizes["nv"]), "nhessian": hessian}
+        extra = {"nvp": padded(sizes["nv"]), "nhessian": hessian, "npull": self._pull_words(nrow)}
         sized = []
         for item in self.scratch_items:
             if item.name in shapes:
