@@ -8,9 +8,9 @@ bits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from simengine.model.table import resolve
@@ -200,10 +200,11 @@ class Kernel:
                 if FIELD[item.name].space == "row":
                     shape = (nrow, *shape)
             sized.append((item, padded(max(1, _product(shape)))))
-        return place_items(sized, {pair for stage in self.stages for pair in stage.in_place})
+        return place_items(tuple(sized), frozenset(pair for stage in self.stages for pair in stage.in_place))
 
 
-def place_items(sized: list[tuple[ScratchItem, int]], shared: Set[tuple[str, str]]) -> ScratchPlan:
+@lru_cache(maxsize=4096)
+def place_items(sized: tuple[tuple[ScratchItem, int], ...], shared: frozenset[tuple[str, str]]) -> ScratchPlan:
     """Assign offsets to items of given sizes in words, so that those live at the same time do not overlap; in few
     words.
 
@@ -213,14 +214,14 @@ def place_items(sized: list[tuple[ScratchItem, int]], shared: Set[tuple[str, str
     return min((_place(order, shared) for order in _orders(sized)), key=lambda plan: plan.words)
 
 
-def _orders(sized: list[tuple[ScratchItem, int]]) -> Iterator[list[tuple[ScratchItem, int]]]:
+def _orders(sized: Sequence[tuple[ScratchItem, int]]) -> Iterator[Sequence[tuple[ScratchItem, int]]]:
     """Orders of placement to try: by first body, largest first, longest lifetime first."""
     yield sized
     yield sorted(sized, key=lambda entry: -entry[1])
     yield sorted(sized, key=lambda entry: (entry[0].first - entry[0].last, -entry[1]))
 
 
-def _place(sized: list[tuple[ScratchItem, int]], shared: Set[tuple[str, str]]) -> ScratchPlan:
+def _place(sized: Sequence[tuple[ScratchItem, int]], shared: Set[tuple[str, str]]) -> ScratchPlan:
     placed: list[tuple[ScratchItem, int, int]] = []
     words = 0
     for item, length in sized:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -112,9 +113,15 @@ def initial_batch(model: Model | ModelTable, num_worlds: int, dtype: Any = "floa
         dtype: "float32" or "float64"; the second needs JAX's 64-bit mode.
     """
     table = table_of(model)
-    values = {}
+    values = {"stalled": jnp.asarray(np.zeros((), np.int32))}
     for name in STATE_FIELDS:
         shape, kind = entry_of(table, name, np.dtype(dtype).name)
         start = np.broadcast_to(np.asarray(table.initial.get(name, 0)), shape)
-        values[name] = jnp.broadcast_to(jnp.asarray(start, kind), (num_worlds, *shape))
-    return BatchState(**values, stalled=jnp.zeros(num_worlds, jnp.int32))
+        values[name] = jnp.asarray(start.astype(kind), kind)
+    return BatchState(**_in_every_world(values, num_worlds))
+
+
+@partial(jax.jit, static_argnames="num_worlds")
+def _in_every_world(values: dict[str, jax.Array], num_worlds: int) -> dict[str, jax.Array]:
+    """Each array once for every world: one program, which takes less time to compile than one for each array."""
+    return {name: jnp.broadcast_to(value, (num_worlds, *value.shape)) for name, value in values.items()}
