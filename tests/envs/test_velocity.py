@@ -58,7 +58,7 @@ def test_a_vector_environment_with_everything_random() -> None:
         assert np.isfinite(observation).all()
         assert not terminations.any()
         total = sum(infos[name] for name in infos if name.startswith("reward_"))
-        np.testing.assert_allclose(rewards, total, rtol=1e-5)
+        np.testing.assert_allclose(rewards, total, rtol=1e-5, atol=1e-7)  # terms of both signs may cancel
 
 
 def test_a_robot_that_stands_tracks_the_command_to_stand_and_a_fallen_one_ends() -> None:
