@@ -255,6 +255,30 @@ def _copy_out(kernel: Kernel, name: str) -> str:
     return f"  if ({name}) copy_out({_pointer(kernel, name)}, w_{name}, {count});"
 
 
+def _tile_function(kernel: Kernel) -> str:
+    """The function that runs the bodies for the worlds of a tile, whose fields it keeps in scratch."""
+    received = [p.replace("const real*", "const REAL*").replace("real*", "REAL*") for p in parameters(kernel)[1:]]
+    lines = [
+        f"DEVICE void {kernel.name}_tile(const Header& header, {', '.join(received)}, const int* tile, int number, "
+        "real* scratch) {",
+        "  const Model m = {header, model_ints, model_reals, scratch};",
+        "  scratch += COLUMN_WORDS;",
+    ]
+    for name in kernel.reads:
+        words = entry_words(FIELD[name])
+        lines.append(f"  real* w_{name} = scratch + at_{name};")
+        lines.append(f"  load_tile(w_{name}, {name}, tile, {words});")
+    lines += [f"  real* w_{name} = scratch + at_{name};" for name in kernel.produced]
+    for i, stage in enumerate(kernel.stages):
+        arguments = ["m", *(f"w_{n}" for n in stage.fields), *(_working(kernel, stage, n) for n, _ in stage.scratch)]
+        lines.append(f"  tiled::{stage.callee}({', '.join(arguments)});")
+        lines += [
+            f"  if ({n}) store_tile({n}, w_{n}, tile, number, {entry_words(FIELD[n])});" for n in kernel.copy_after(i)
+        ]
+    lines.append("}")
+    return "\n".join(lines)
+
+
 def _unit(kernel: Kernel) -> str:
     """C expression for the unit in a slot of the launch: its world, or the island's number within its class."""
     return "slot" if kernel.on_islands or kernel.unit == "slice" else "worlds ? worlds[slot] : begin + slot"
@@ -338,10 +362,46 @@ def _host_unpack(kernel: Kernel) -> list[str]:
     return lines
 
 
+_LEAST_OF_TILE = 4
+"""Worlds from which on a tile takes less time than the worlds one after another."""
+
+
+def _tile_entry(kernel: Kernel) -> str:
+    """The function that takes as many worlds as it can in tiles; returns how many it took."""
+    call = ", ".join(p.split()[-1].lstrip("*") for p in parameters(kernel))
+    unpack = [line.replace("const real*", "const REAL*").replace("real*", "REAL*") for line in _host_unpack(kernel)]
+    return "\n".join(
+        [
+            f"static int {kernel.name}_tiles(const uint64_t* slots) {{",
+            *unpack,
+            "  if (header.at[REAL_STRIDE]) return 0;  // the worlds of a tile share the model table",
+            "  const int count = worlds ? *num_listed : n;",
+            "  real* scratch = tile_scratch(COLUMN_WORDS + scratch_words);",
+            "  int done = 0;",
+            f"  while (count - done >= {_LEAST_OF_TILE}) {{",
+            "    const int number = count - done < TILE ? count - done : TILE;",
+            "    int tile[TILE];",
+            "    for (int i = 0; i < TILE; ++i) {",
+            "      const int slot = done + (i < number ? i : number - 1);",
+            f"      tile[i] = {_unit(kernel)};",
+            "    }",
+            f"    {kernel.name}_tile({call}, tile, number, scratch);",
+            "    done += number;",
+            "  }",
+            "  return done;",
+            "}",
+        ]
+    )
+
+
 def host_entry(kernel: Kernel) -> str:
     """The function of a kernel that the host calls, with its arguments in slots."""
     call = ", ".join(p.split()[-1].lstrip("*") for p in parameters(kernel))
-    lines = [f"static void {kernel.name}_lane(const uint64_t* slots, real* scratch) {{", *_host_unpack(kernel)]
+    lines = [f"static void {kernel.name}_lane(const uint64_t* slots, real* scratch) {{"]
+    if kernel.tiled:
+        lines += ["#if LANES == 1", f"  const int tiled = ::tiled::{kernel.name}_tiles(slots);", "#else"]
+        lines += ["  const int tiled = 0;", "#endif"]
+    lines += _host_unpack(kernel)
     if kernel.unit == "column":
         stage = kernel.stages[0].name
         lines += [f"  for (int column = 0; column < {COLUMN_STAGES[stage]}; ++column) {stage}(column, {call});", "}"]
@@ -349,7 +409,7 @@ def host_entry(kernel: Kernel) -> str:
         lines += [
             "  if (full && (full[0] | full[1])) return;",
             "  const int count = worlds ? *num_listed : n;",
-            "  for (int slot = 0; slot < count; ++slot) {",
+            f"  for (int slot = {'tiled' if kernel.tiled else '0'}; slot < count; ++slot) {{",
             f"    const int world = {_unit(kernel)};",
             f"    {kernel.name}_world({call}, world, scratch);",
             "    lane_sync();",  # the next world uses the same scratch
@@ -426,5 +486,25 @@ def kernel_source(kernel: Kernel, target: str) -> str:
     entry = {"cuda": _cuda_entry, "host": host_entry, "task": _task_entry}[target](kernel)
     if kernel.unit != "column":
         entry = f"{world_function(kernel)}\n{entry}"
-    lanes = (_HERE / "host_lanes.h").read_text() if target == "host" else ""
-    return source_of(kernel, ["#define AS_TASK"] if target == "task" else [], entry, lanes)
+    if target == "host":
+        return _host_source(kernel, entry)
+    return source_of(kernel, ["#define AS_TASK"] if target == "task" else [], entry)
+
+
+def _host_source(kernel: Kernel, entry: str) -> str:
+    """Complete source for the host. A tiled kernel has its bodies twice: for a tile, in a namespace, and for a world."""
+    lanes, vectors, tile = ((_HERE / name).read_text() for name in ("host_lanes.h", "vectors.h", "tile.h"))
+    vectors = vectors.replace("#pragma once\n", "")
+    if not kernel.tiled:
+        return source_of(kernel, [vectors], entry, lanes)
+    tiled = source_of(kernel, [tile], f"{_tile_function(kernel)}\n{_tile_entry(kernel)}")
+    again = "\n".join(f"#undef {name}" for name in ("TILE", "R", "REAL_EPS", "REAL_MAX", "MOST_DENSE"))
+    return "\n".join(
+        [
+            vectors,
+            "#if LANES == 1\nnamespace tiled {",
+            tiled,
+            f"}}\n{again}\n#endif",
+            source_of(kernel, [], entry, lanes),
+        ]
+    )

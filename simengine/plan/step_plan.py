@@ -119,7 +119,9 @@ class StepPlan:
             wanted: derived fields that must be valid in memory afterwards.
             ahead: whether calls are issued ahead of counts.
         """
-        return plan_evaluation(Selection(self.model, worlds, integrator, wanted, ahead), rk_stage)
+        return plan_evaluation(
+            Selection(self.model, worlds, integrator, wanted, ahead, tiles=self.backend.name == "host"), rk_stage
+        )
 
     def step(self, worlds: int, wanted: frozenset[str], ahead: bool) -> tuple[Evaluation, ...]:
         """Plan the evaluations of a step of a shard.
