@@ -79,6 +79,7 @@ _HEADERS_AFTER_MODEL = (
     "primal.cuh",
     "cone_update.cuh",
     "pgs.cuh",
+    "pgs_rows.cuh",
 )
 
 _LARGE_HEADERS = ("large.cuh", "large_hessian.cuh", "large_pgs.cuh")
