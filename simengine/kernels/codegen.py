@@ -180,11 +180,17 @@ def _large_island_start(field: Field) -> str:
     return arena[field.space] if field.space in arena else f"({starts[str(first)]}) * {words}"
 
 
-def world_function(kernel: Kernel) -> str:
-    """Inline function that runs the bodies for one world."""
+def world_function(kernel: Kernel, until: int | None = None) -> str:
+    """Inline function that runs the bodies for one world.
+
+    Args:
+        kernel: the kernel.
+        until: number of bodies to run; None for all of them.
+    """
     names = [p.split()[-1].lstrip("*") for p in parameters(kernel)]
     received = ["const Header& header", *parameters(kernel)[1:], "int world", "real* scratch"]
-    lines = [f"DEVICE void {kernel.name}_world({', '.join(received)}) {{"]
+    suffix = "world" if until is None else "before"
+    lines = [f"DEVICE void {kernel.name}_{suffix}({', '.join(received)}) {{"]
     if kernel.on_islands:
         lines += [
             "  int index = world;  // islands of lower classes come before those of this one, which has number `begin`",
@@ -220,7 +226,7 @@ def world_function(kernel: Kernel) -> str:
             lines.append(f"  {const}{kind}* w_{name} = {_pointer(kernel, name)};")
     if kernel.preload:
         lines.append("  lane_sync();")
-    for i, stage in enumerate(kernel.stages):
+    for i, stage in enumerate(kernel.stages[:until]):
         arguments = ["m", *(f"w_{n}" for n in stage.fields)]
         arguments += [_working(kernel, stage, n) for n, _ in stage.scratch]
         arguments += list(stage.scalars)
@@ -256,31 +262,7 @@ def _copy_out(kernel: Kernel, name: str) -> str:
     return f"  if ({name}) copy_out({_pointer(kernel, name)}, w_{name}, {count});"
 
 
-def _tile_function(kernel: Kernel) -> str:
-    """The function that runs the bodies for the worlds of a tile, whose fields it keeps in scratch."""
-    received = [p.replace("const real*", "const REAL*").replace("real*", "REAL*") for p in parameters(kernel)[1:]]
-    lines = [
-        f"DEVICE void {kernel.name}_tile(const Header& header, {', '.join(received)}, const int* tile, int number, "
-        "real* scratch) {",
-        "  const Model m = {header, model_ints, model_reals, scratch};",
-        "  scratch += COLUMN_WORDS;",
-    ]
-    for name in kernel.reads:
-        words = entry_words(FIELD[name])
-        lines.append(f"  real* w_{name} = scratch + at_{name};")
-        lines.append(f"  load_tile(w_{name}, {name}, tile, {words});")
-    lines += [f"  real* w_{name} = scratch + at_{name};" for name in kernel.produced]
-    for i, stage in enumerate(kernel.stages):
-        arguments = ["m", *(f"w_{n}" for n in stage.fields), *(_working(kernel, stage, n) for n, _ in stage.scratch)]
-        lines.append(f"  tiled::{stage.callee}({', '.join(arguments)});")
-        lines += [
-            f"  if ({n}) store_tile({n}, w_{n}, tile, number, {entry_words(FIELD[n])});" for n in kernel.copy_after(i)
-        ]
-    lines.append("}")
-    return "\n".join(lines)
-
-
-def _unit(kernel: Kernel) -> str:
+def unit_of(kernel: Kernel) -> str:
     """C expression for the unit in a slot of the launch: its world, or the island's number within its class."""
     return "slot" if kernel.on_islands or kernel.unit == "slice" else "worlds ? worlds[slot] : begin + slot"
 
@@ -307,7 +289,7 @@ def _cuda_entry(kernel: Kernel) -> str:
         "  extern __shared__ real4_storage shared[];\n"
         "  const int slot = blockIdx.x * blockDim.y + threadIdx.y;\n"
         "  if (slot >= (worlds ? *num_listed : n)) return;\n"
-        f"  const int world = {_unit(kernel)};\n"
+        f"  const int world = {unit_of(kernel)};\n"
         f"  real* scratch = {own};\n"
         f"  {kernel.name}_world({call}, world, scratch);\n}}\n"
     )
@@ -326,7 +308,7 @@ def _task_entry(kernel: Kernel) -> str:
         "  // workers keep the arguments at the start of their memory; so the compiler knows where they are",
         "  extern __shared__ __align__(16) unsigned long long task_memory[];",
         "  const unsigned long long* slots = task_memory;",
-        *_host_unpack(kernel),
+        *unpacked(kernel),
     ]
     if kernel.unit == "column":
         return "\n".join([*lines, f"  {kernel.stages[0].name}(tile, {call});", "}"]) + "\n"
@@ -341,7 +323,7 @@ def _task_entry(kernel: Kernel) -> str:
         "  if (full && (full[0] | full[1])) return;",
         "  const int slot = LANES > 32 ? tile : tile * (32 / LANES) + group_in_block();",
         "  if (slot >= (worlds ? *num_listed : n)) return;",
-        f"  const int world = {_unit(kernel)};",
+        f"  const int world = {unit_of(kernel)};",
         f"  real* scratch = work + size_t({place}) * (scratch_words + COLUMN_WORDS);",
         f"  {kernel.name}_world({call}, world, scratch);",
         "}",
@@ -349,7 +331,8 @@ def _task_entry(kernel: Kernel) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _host_unpack(kernel: Kernel) -> list[str]:
+def unpacked(kernel: Kernel) -> list[str]:
+    """C statements that take the arguments of a kernel from slots."""
     lines = []
     received = parameters(kernel)
     if kernel.unit != "column":
@@ -361,71 +344,6 @@ def _host_unpack(kernel: Kernel) -> list[str]:
         value = f"({kind})slots[{i}]" if "*" in kind else f"(int)(long long)slots[{i}]"
         lines.append(f"  {parameter} = {value};" if "*" in kind else f"  const int {name} = {value};")
     return lines
-
-
-_LEAST_OF_TILE = 4
-"""Worlds from which on a tile takes less time than the worlds one after another."""
-
-
-def _tile_entry(kernel: Kernel) -> str:
-    """The function that takes as many worlds as it can in tiles; returns how many it took."""
-    call = ", ".join(p.split()[-1].lstrip("*") for p in parameters(kernel))
-    unpack = [line.replace("const real*", "const REAL*").replace("real*", "REAL*") for line in _host_unpack(kernel)]
-    return "\n".join(
-        [
-            f"static int {kernel.name}_tiles(const uint64_t* slots) {{",
-            *unpack,
-            "  if (header.at[REAL_STRIDE]) return 0;  // the worlds of a tile share the model table",
-            "  const int count = worlds ? *num_listed : n;",
-            "  real* scratch = tile_scratch(COLUMN_WORDS + scratch_words);",
-            "  int done = 0;",
-            f"  while (count - done >= {_LEAST_OF_TILE}) {{",
-            "    const int number = count - done < TILE ? count - done : TILE;",
-            "    int tile[TILE];",
-            "    for (int i = 0; i < TILE; ++i) {",
-            "      const int slot = done + (i < number ? i : number - 1);",
-            f"      tile[i] = {_unit(kernel)};",
-            "    }",
-            f"    {kernel.name}_tile({call}, tile, number, scratch);",
-            "    done += number;",
-            "  }",
-            "  return done;",
-            "}",
-        ]
-    )
-
-
-def host_entry(kernel: Kernel) -> str:
-    """The function of a kernel that the host calls, with its arguments in slots."""
-    call = ", ".join(p.split()[-1].lstrip("*") for p in parameters(kernel))
-    lines = [f"static void {kernel.name}_lane(const uint64_t* slots, real* scratch) {{"]
-    if kernel.tiled:
-        lines += ["#if LANES == 1", f"  const int tiled = ::tiled::{kernel.name}_tiles(slots);", "#else"]
-        lines += ["  const int tiled = 0;", "#endif"]
-    lines += _host_unpack(kernel)
-    if kernel.unit == "column":
-        stage = kernel.stages[0].name
-        lines += [f"  for (int column = 0; column < {COLUMN_STAGES[stage]}; ++column) {stage}(column, {call});", "}"]
-    else:
-        lines += [
-            "  if (full && (full[0] | full[1])) return;",
-            "  const int count = worlds ? *num_listed : n;",
-            f"  for (int slot = {'tiled' if kernel.tiled else '0'}; slot < count; ++slot) {{",
-            f"    const int world = {_unit(kernel)};",
-            f"    {kernel.name}_world({call}, world, scratch);",
-            "    lane_sync();",  # the next world uses the same scratch
-            "  }",
-            "}",
-        ]
-    words = (
-        "COLUMN_WORDS"
-        if kernel.unit == "column"
-        else f"COLUMN_WORDS + (int)(int64_t)slots[sizeof(Header) / 8 + {len(parameters(kernel)) - 2}]"
-    )
-    lines.append(
-        f'extern "C" void {kernel.name}(const uint64_t* slots) {{ run_lanes({kernel.name}_lane, slots, {words}); }}'
-    )
-    return "\n".join(lines) + "\n"
 
 
 def _told_apart(which: str) -> tuple[PairType, ...]:
@@ -480,32 +398,11 @@ def source_of(kernel: Kernel, definitions: list[str], entry: str, after_headers:
 
 
 def kernel_source(kernel: Kernel, target: str) -> str:
-    """Complete source of a kernel for "cuda", "host" or "task", which is a body for workers of the executor `device`.
+    """Complete source of a kernel for "cuda" or "task", which is a body for workers of the executor `device`.
 
     The build defines REAL, REAL_IS_FLOAT and LANES, and TASK_NAME for tasks.
     """
-    entry = {"cuda": _cuda_entry, "host": host_entry, "task": _task_entry}[target](kernel)
+    entry = {"cuda": _cuda_entry, "task": _task_entry}[target](kernel)
     if kernel.unit != "column":
         entry = f"{world_function(kernel)}\n{entry}"
-    if target == "host":
-        return _host_source(kernel, entry)
     return source_of(kernel, ["#define AS_TASK"] if target == "task" else [], entry)
-
-
-def _host_source(kernel: Kernel, entry: str) -> str:
-    """Complete source for the host. A tiled kernel has its bodies twice: for a tile, in a namespace, and for a world."""
-    lanes, vectors, tile = ((_HERE / name).read_text() for name in ("host_lanes.h", "vectors.h", "tile.h"))
-    vectors = vectors.replace("#pragma once\n", "")
-    if not kernel.tiled:
-        return source_of(kernel, [vectors], entry, lanes)
-    tiled = source_of(kernel, [tile], f"{_tile_function(kernel)}\n{_tile_entry(kernel)}")
-    again = "\n".join(f"#undef {name}" for name in ("TILE", "R", "REAL_EPS", "REAL_MAX", "MOST_DENSE"))
-    return "\n".join(
-        [
-            vectors,
-            "#if LANES == 1\nnamespace tiled {",
-            tiled,
-            f"}}\n{again}\n#endif",
-            source_of(kernel, [], entry, lanes),
-        ]
-    )

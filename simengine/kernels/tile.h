@@ -111,21 +111,48 @@ static inline real reciprocal_(const real& x) { return REAL(1) / x; }
 static inline real divide_(const real& x, const real& y) { return x / y; }
 static inline real reciprocal_sqrt_(const real& x) { return REAL(1) / sqrt_(x); }
 
-// Entry i of the field of each world of a tile, which has `words` entries.
-static inline void load_tile(real* out, const REAL* field, const int* worlds, int words) {
+// The entries of a field, of which each world has `words`, or a single integer.
+static inline void load(real* out, const REAL* field, const int* worlds, int words) {
   for (int k = 0; k < TILE; ++k) {
     const REAL* in = field + size_t(worlds[k]) * words;
     REAL* to = reinterpret_cast<REAL*>(out) + k;
     for (int i = 0; i < words; ++i) to[i * TILE] = in[i];
   }
 }
+static inline void load(int* out, const int* field, const int* worlds) {
+  for (int k = 0; k < TILE; ++k) out[k] = field[worlds[k]];
+}
 
 // The same from the tile to the fields of its first `number` worlds.
-static inline void store_tile(REAL* field, const real* in, const int* worlds, int number, int words) {
+static inline void store(REAL* field, const real* in, const int* worlds, int number, int words) {
   for (int k = 0; k < number; ++k) {
     REAL* out = field + size_t(worlds[k]) * words;
     const REAL* from = reinterpret_cast<const REAL*>(in) + k;
     for (int i = 0; i < words; ++i) out[i] = from[i * TILE];
+  }
+}
+static inline void store(int* field, const int* in, const int* worlds, int number) {
+  for (int k = 0; k < number; ++k) field[worlds[k]] = in[k];
+}
+
+// Rows of `words` entries, of which world k has rows[k], at lanes + k * stride. All worlds have `most` rows in the tile,
+// those that they lack being zero.
+static inline void load_rows(real* out, const REAL* lanes, int stride, int number, const int* rows, int most,
+                             int words) {
+  for (int k = 0; k < TILE; ++k) {
+    const int world = k < number ? k : number - 1, own = rows[world] * words;
+    const REAL* in = lanes + size_t(world) * stride;
+    REAL* to = reinterpret_cast<REAL*>(out) + k;
+    for (int i = 0; i < own; ++i) to[i * TILE] = in[i];
+    for (int i = own; i < most * words; ++i) to[i * TILE] = 0;
+  }
+}
+static inline void store_rows(REAL* field, const real* in, const int* worlds, const int* address, const int* rows,
+                              int number, int words) {
+  for (int k = 0; k < number; ++k) {
+    REAL* out = field + size_t(address[worlds[k]]) * words;
+    const REAL* from = reinterpret_cast<const REAL*>(in) + k;
+    for (int i = 0; i < rows[k] * words; ++i) out[i] = from[i * TILE];
   }
 }
 

@@ -19,8 +19,7 @@ _FRAMES = (KINEMATICS, SITES, COM_POS)
 def _tiled(name: str, sites: bool, smooth: Kernel | None) -> Kernel:
     frames = tuple(stage for stage in _FRAMES if sites or stage is not SITES)
     stages = (*frames, *(smooth.stages if smooth else ()))
-    inputs = frozenset({"qpos", "qvel", "ctrl", "mocap_pos", "mocap_quat", "qfrc_applied", "xfrc_applied"})
-    return Kernel(f"{name}_sites" if sites else name, stages, direct=frozenset(), preload=inputs, tiled=True)
+    return Kernel(f"{name}_sites" if sites else name, stages, direct=frozenset(), tiled_from=0)
 
 
 FRAMES, FRAMES_SITES = (_tiled("frames", sites, None) for sites in (False, True))

@@ -8,7 +8,7 @@ import pytest
 import simengine
 from simengine.errors import BackendError
 from simengine.kernels import host_build
-from simengine.kernels.codegen import kernel_source
+from simengine.kernels.host_codegen import host_source
 from simengine.plan.tiles import TILED_KERNELS
 from simengine.zoo import random_robot
 
@@ -64,7 +64,7 @@ def test_worlds_with_parameters_of_their_own_are_not_taken_in_tiles() -> None:
 
 def test_the_compiler_refuses_a_body_that_branches_on_a_number_of_one_world() -> None:
     kernel = TILED_KERNELS[0]
-    source = kernel_source(kernel, "host")
+    source = host_source(kernel)
     branch = "const real moved = qpos[adr] - m.qpos0()[adr];"
     assert branch in source
     with pytest.raises(BackendError, match="one world"):

@@ -54,6 +54,7 @@ struct VectorRows {
   Row Y[MOST_VECTOR_DOFS];  // transposed: for each dof, its entry of each row
   Row A[WIDTH];             // A + R
   Row pull[WIDTH];          // A_rj / d_j, without the diagonal
+  bool bounded;             // whether some force is bounded from above
 
   static REAL& entry(Row& row, int i) { return reinterpret_cast<REAL*>(row)[i]; }
   static void bound(const Row& low, const Row& high, Row& x) {
@@ -81,6 +82,7 @@ struct VectorRows {
   void prepare(const Model& m, const Rows& rows, const real* qLD, const real* qacc_smooth) {
     const int nv = m.nv(), stride = m.nvp(), n = rows.n;
     Row regularisation = {};
+    bounded = false;
     for (int q = 0; q < VECTORS; ++q) b[q] = diagonal[q] = low[q] = high[q] = Lanes{};
     for (int v = 0; v < nv; ++v) {
       for (int q = 0; q < VECTORS; ++q) Y[v][q] = Lanes{};
@@ -88,6 +90,7 @@ struct VectorRows {
     for (int r = 0; r < n; ++r) {
       const int type = rows.type[r];
       const bool loss = type == ROW_FRICTION_DOF || type == ROW_FRICTION_TENDON;
+      bounded |= loss;
       for (int v = 0; v < nv; ++v) entry(Y[v], r) = rows.J[r * stride + v];
       entry(b, r) = -rows.aref[r];
       entry(regularisation, r) = reciprocal_(rows.D[r]);
@@ -138,6 +141,10 @@ struct VectorRows {
     alignas(64) Row best;
     for (int q = 0; q < VECTORS; ++q) best[q] = -b[q] * inverse[q];
     for (int r = 0; r < n; ++r) add(best, -entry(force, r), pull[r]);
+    if (VECTORS == 1) {
+      sweep_in_registers(order, n, best[0], change[0], gap[0]);
+      return;
+    }
     for (int k = 0; k < n; ++k) {
       const int r = order[k];
       const real old = entry(force, r), free = entry(best, r), most = entry(high, r), least = entry(low, r);
@@ -147,6 +154,27 @@ struct VectorRows {
       entry(force, r) = next;
       add(best, -step, pull[r]);
     }
+  }
+
+  // The same if all rows are in one vector, which stays in a register: an entry costs the time to pass through it.
+  void sweep_in_registers(const unsigned char* order, int n, Lanes best, Lanes& change, Lanes& gap) {
+    const Lanes start = force[0], most = high[0], least = low[0];
+    Lanes now = start, seen = start;
+    Truths places;
+    for (int i = 0; i < VECTOR_WIDTH; ++i) places[i] = i;
+    for (int k = 0; k < n; ++k) {
+      const Truths place = order[k] + Truths{};
+      Lanes next = best;
+      if (bounded) next = next > most ? most : next;
+      next = next < least ? least : next;
+      const Lanes step = __builtin_shuffle(next - now, place);
+      seen = places == place ? best : seen;
+      now = places == place ? next : now;
+      best = vector_fma(-step, pull[order[k]][0], best);
+    }
+    force[0] = now;
+    change = now - start;
+    gap = start - seen;
   }
 
   // Iterate; returns the number of iterations.
@@ -182,6 +210,21 @@ struct VectorRows {
     return iteration;
   }
 };
+
+// Find the island and the order of the rows if there is one tree and no cone, so that all rows are of one island.
+DEVICE bool one_island(const Model& m, const Rows& rows, int* efc_island, int* efc_order, int* tree) {
+  if (m.ntree() != 1) return false;
+  for (int r = 0; r < rows.n; ++r) {
+    const real* J = rows.J + r * m.nvp();
+    int v = 0;
+    while (v < m.nv() && J[v] == 0) ++v;
+    if (v == m.nv() || rows.type[r] == ROW_CONTACT_ELLIPTIC) return false;
+    efc_island[r] = 0;
+    efc_order[r] = r;
+  }
+  tree[0] = 0;
+  return true;
+}
 
 // Whether the vectors serve the rows of a world: they are few, outside elliptic cones, and all of one island.
 DEVICE bool in_vectors(const Model& m, const Rows& rows, const int* efc_island) {

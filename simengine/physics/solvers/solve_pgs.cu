@@ -6,6 +6,9 @@ DEVICE int lower(int a, int b) { return a < b ? a : b; }
 // island and are solved separately from the rest. `tree` receives each tree's island.
 DEVICE void find_islands(const Model& m, const Rows& rows, int* efc_island, int* efc_order, int* tree) {
   const int nv = m.nv(), n = rows.n, stride = m.nvp();
+#ifdef MOST_VECTOR_ROWS
+  if (one_island(m, rows, efc_island, efc_order, tree)) return;
+#endif
   LANE_FOR(t, m.ntree()) tree[t] = t;
   int changed = 1;
   while (changed) {
