@@ -111,41 +111,99 @@ static inline real reciprocal_(const real& x) { return REAL(1) / x; }
 static inline real divide_(const real& x, const real& y) { return x / y; }
 static inline real reciprocal_sqrt_(const real& x) { return REAL(1) / sqrt_(x); }
 
-// The entries of a field, of which each world has `words`, or a single integer.
-static inline void load(real* out, const REAL* field, const int* worlds, int words) {
-  for (int k = 0; k < TILE; ++k) {
-    const REAL* in = field + size_t(worlds[k]) * words;
-    REAL* to = reinterpret_cast<REAL*>(out) + k;
-    for (int i = 0; i < words; ++i) to[i * TILE] = in[i];
+// Transposition of TILE vectors in place, by exchanging blocks of H entries between vectors that are H apart.
+template <int H, int... J>
+static inline void exchange(Lanes* x, std::integer_sequence<int, J...>) {
+  const Truths low = {(J & H ? TILE + J - H : J)...}, high = {(J & H ? TILE + J : J + H)...};
+#pragma GCC unroll 16
+  for (int i = 0; i < TILE; ++i) {
+    if (i & H) continue;
+    const Lanes a = x[i], b = x[i + H];
+    x[i] = __builtin_shuffle(a, b, low);
+    x[i + H] = __builtin_shuffle(a, b, high);
   }
+}
+static inline void transpose(Lanes* x) {
+  const std::make_integer_sequence<int, TILE> all;
+  if (TILE > 8) exchange<TILE / 2 < 8 ? 1 : 8>(x, all);
+  if (TILE > 4) exchange<TILE / 2 < 4 ? 1 : 4>(x, all);
+  if (TILE > 2) exchange<TILE / 2 < 2 ? 1 : 2>(x, all);
+  exchange<1>(x, all);
+}
+
+// First word of each block of TILE words: where they do not divide evenly, the last block overlaps the one before.
+static inline int block_at(int i, int words) { return i + TILE <= words ? i : words - TILE; }
+
+// Entries of the worlds, each of which has `words` in a row, become vectors; and back, for the first `number` worlds.
+static inline void gather(real* out, const REAL* const* from, int words) {
+  if (words < TILE) {
+    for (int k = 0; k < TILE; ++k) {
+      for (int i = 0; i < words; ++i) reinterpret_cast<REAL*>(out + i)[k] = from[k][i];
+    }
+    return;
+  }
+  for (int first = 0; first < words; first += TILE) {
+    const int at = block_at(first, words);
+    Lanes x[TILE];
+#pragma GCC unroll 16
+    for (int k = 0; k < TILE; ++k) __builtin_memcpy(x + k, from[k] + at, sizeof(Lanes));
+    transpose(x);
+#pragma GCC unroll 16
+    for (int k = 0; k < TILE; ++k) out[at + k].of = x[k];
+  }
+}
+static inline void scatter(REAL* const* to, const real* in, int number, int words) {
+  if (words < TILE) {
+    for (int k = 0; k < number; ++k) {
+      for (int i = 0; i < words; ++i) to[k][i] = reinterpret_cast<const REAL*>(in + i)[k];
+    }
+    return;
+  }
+  for (int first = 0; first < words; first += TILE) {
+    const int at = block_at(first, words);
+    Lanes x[TILE];
+#pragma GCC unroll 16
+    for (int k = 0; k < TILE; ++k) x[k] = in[at + k].of;
+    transpose(x);
+#pragma GCC unroll 16
+    for (int k = 0; k < TILE; ++k) {
+      if (k < number) __builtin_memcpy(to[k] + at, x + k, sizeof(Lanes));
+    }
+  }
+}
+
+// The entries of a field, of which each world has `words`, or a single integer.
+static void load(real* out, const REAL* field, const int* worlds, int words) {
+  const REAL* from[TILE];
+  for (int k = 0; k < TILE; ++k) from[k] = field + size_t(worlds[k]) * words;
+  gather(out, from, words);
 }
 static inline void load(int* out, const int* field, const int* worlds) {
   for (int k = 0; k < TILE; ++k) out[k] = field[worlds[k]];
 }
 
 // The same from the tile to the fields of its first `number` worlds.
-static inline void store(REAL* field, const real* in, const int* worlds, int number, int words) {
-  for (int k = 0; k < number; ++k) {
-    REAL* out = field + size_t(worlds[k]) * words;
-    const REAL* from = reinterpret_cast<const REAL*>(in) + k;
-    for (int i = 0; i < words; ++i) out[i] = from[i * TILE];
-  }
+static void store(REAL* field, const real* in, const int* worlds, int number, int words) {
+  REAL* to[TILE];
+  for (int k = 0; k < TILE; ++k) to[k] = field + size_t(worlds[k]) * words;
+  scatter(to, in, number, words);
 }
 static inline void store(int* field, const int* in, const int* worlds, int number) {
   for (int k = 0; k < number; ++k) field[worlds[k]] = in[k];
 }
 
-// Rows of `words` entries, of which world k has rows[k], at lanes + k * stride. All worlds have `most` rows in the tile,
-// those that they lack being zero.
-static inline void load_rows(real* out, const REAL* lanes, int stride, int number, const int* rows, int most,
-                             int words) {
+// Rows of `words` entries, of which world k has rows[k], at lanes + k * stride, where there is room for `most`. In the
+// tile all worlds have `most` rows, those that they lack being zero.
+static void load_rows(real* out, REAL* lanes, int stride, int number, const int* rows, int most, int words) {
+  const REAL* from[TILE];
   for (int k = 0; k < TILE; ++k) {
-    const int world = k < number ? k : number - 1, own = rows[world] * words;
-    const REAL* in = lanes + size_t(world) * stride;
-    REAL* to = reinterpret_cast<REAL*>(out) + k;
-    for (int i = 0; i < own; ++i) to[i * TILE] = in[i];
-    for (int i = own; i < most * words; ++i) to[i * TILE] = 0;
+    REAL* own = lanes + size_t(k < number ? k : number - 1) * stride;
+    from[k] = own;
+    if (k < number) {
+      for (int i = rows[k] * words; i < most * words; ++i) own[i] = 0;
+    }
   }
+  gather(out, from, most * words);
 }
 static inline void store_rows(REAL* field, const real* in, const int* worlds, const int* address, const int* rows,
                               int number, int words) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #if defined(__AVX512F__)
 #define VECTOR_BYTES 64
