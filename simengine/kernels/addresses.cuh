@@ -28,12 +28,12 @@ struct TableOf {
 };
 template <>
 struct TableOf<real> {
-  typedef Shared Pointer;
+  typedef Part Pointer;
 };
 template <typename T>
 using Table = typename TableOf<T>::Pointer;
 DEVICE const int* table_at(const int* base, int at) { return base + at; }
-DEVICE Shared table_at(const REAL* base, int at) { return {base + at}; }
+DEVICE Part table_at(const Numbers& all, int at) { return all + at; }
 #else
 template <typename T>
 using Table = const T*;
@@ -43,11 +43,12 @@ DEVICE Table<T> table_at(const T* base, int at) {
 }
 #endif
 
-// Real numbers of the model's header.
+// Real numbers of the model's header, and the whole table of them.
 #ifdef TILE
 typedef Shared HeaderTable;
 #else
 typedef const real* HeaderTable;
+typedef const real* Numbers;
 #endif
 
 // The same address, forced into a register. Otherwise the compiler repeats the additions that it consists of at every

@@ -9,7 +9,8 @@ fields of a tile are gathered from the worlds, and scattered to them again:
     the other bodies               all worlds of the tile at once
     scatter                        outputs to memory
 
-Worlds whose model tables differ, and the last few of a batch, are taken one after another.
+The last few worlds of a batch are taken one after another. Where worlds have model tables of their own, a second form
+of the tile, in the namespace `tiled_own`, gathers the numbers of these too.
 """
 
 from __future__ import annotations
@@ -43,15 +44,24 @@ def host_source(kernel: Kernel) -> str:
         return source_of(kernel, [vectors], "\n".join([*functions, host_entry(kernel)]), lanes)
     if kernel.tiled_from:
         functions.append(world_function(kernel, kernel.tiled_from))
-    again = "\n".join(f"#undef {name}" for name in ("R", "REAL_EPS", "REAL_MAX", "MOST_DENSE"))
-    tiled = source_of(kernel, [tile], f"{_tile_function(kernel)}\n{_tiles_function(kernel)}")
+    again = "\n".join(f"#undef {name}" for name in ("R", "REAL_EPS", "REAL_MAX", "MOST_DENSE", "TILE", "DIVERGES"))
     return "\n".join(
         [
             source_of(kernel, [vectors], "\n".join(functions), lanes),
-            f"#if LANES == 1\n{again}\nnamespace tiled {{\n{tiled}\n}}\n#endif",
+            "#if LANES == 1",
+            *(part for own in (False, True) for part in (again, _tiled(kernel, tile, own))),
+            "#endif",
             host_entry(kernel, kernel.tiled_from is not None),
         ]
     )
+
+
+def _tiled(kernel: Kernel, tile: str, own: bool) -> str:
+    """The namespace with the bodies for a tile; `own` says whether worlds have tables of their own."""
+    name = "tiled_own" if own else "tiled"
+    definitions = ["#define OWN_TABLES", tile] if own else [tile]
+    source = source_of(kernel, definitions, f"{_tile_function(kernel, name)}\n{_tiles_function(kernel, own)}")
+    return f"namespace {name} {{\n{source}\n}}"
 
 
 def host_entry(kernel: Kernel, tiled: bool = False) -> str:
@@ -64,7 +74,9 @@ def host_entry(kernel: Kernel, tiled: bool = False) -> str:
     call = ", ".join(_names(kernel))
     lines = [f"static void {kernel.name}_lane(const uint64_t* slots, real* scratch) {{", "  int slot = 0;"]
     if tiled:
-        lines += ["#if LANES == 1", f"  slot = ::tiled::{kernel.name}_tiles(slots);", "#endif"]
+        lines.append("#if LANES == 1")
+        lines += [f"  if (slot == 0) slot = ::{space}::{kernel.name}_tiles(slots);" for space in ("tiled", "tiled_own")]
+        lines.append("#endif")
     lines += unpacked(kernel)
     if kernel.unit == "column":
         stage = kernel.stages[0].name
@@ -113,13 +125,19 @@ def _gathered(kernel: Kernel) -> tuple[list[str], list[str]]:
     return [n for n in names if FIELD[n].kind == "real"], [n for n in names if FIELD[n].kind == "int"]
 
 
-def _tile_function(kernel: Kernel) -> str:
+def _tile_function(kernel: Kernel, space: str) -> str:
     """The function that runs the bodies for the worlds of a tile. It takes lane_words of scratch for each world."""
     received = ["const Header& header", *_of_numbers(parameters(kernel)[1:])]
     reals, ints = _gathered(kernel)
     lines = [
         f"DEVICE void {kernel.name}_tile({', '.join(received)}, const int* tile, int number, real* scratch) {{",
-        "  const Model m = {header, model_ints, model_reals, scratch};",
+        "#ifdef OWN_TABLES",
+        "  long long offset[TILE];",
+        "  for (int k = 0; k < TILE; ++k) offset[k] = (long long)tile[k] * header.at[REAL_STRIDE];",
+        "  const Model m = {header, model_ints, {model_reals, offset}, scratch};",
+        "#else",
+        "  const Model m = {header, model_ints, {model_reals}, scratch};",
+        "#endif",
         "  scratch += COLUMN_WORDS;",
         "  real* gathered = scratch + scratch_words;",
     ]
@@ -145,7 +163,7 @@ def _tile_function(kernel: Kernel) -> str:
             *(f"w_{n}" for n in stage.fields),
             *(f"scratch + at_{stage.name}_{n}" for n, _ in stage.scratch),
         ]
-        lines.append(f"  tiled::{stage.callee}({', '.join([*arguments, *stage.scalars])});")
+        lines.append(f"  {space}::{stage.callee}({', '.join([*arguments, *stage.scalars])});")
         made = [name for name in kernel.copy_after(i) if name not in _made_before(kernel)]
         lines += [f"  if ({name}) {_store(name)}" for name in made]
     lines += [f"  {_store(name)}" for name in kernel.updates if name in (*reals, *ints)]
@@ -186,7 +204,7 @@ def _store(name: str) -> str:
     return f"store({name}, w_{name}, tile, number, {words});"
 
 
-def _tiles_function(kernel: Kernel) -> str:
+def _tiles_function(kernel: Kernel, own_tables: bool) -> str:
     """The function that takes as many worlds as it can in tiles; returns how many it took."""
     reals, _ = _gathered(kernel)
     own = "COLUMN_WORDS + scratch_words" if kernel.tiled_from else "0"
@@ -194,8 +212,9 @@ def _tiles_function(kernel: Kernel) -> str:
         [
             f"static int {kernel.name}_tiles(const uint64_t* slots) {{",
             *_of_numbers(unpacked(kernel)),
-            "  if (header.at[REAL_STRIDE] || (full && (full[0] | full[1]))) return 0;",
-            "  const Model m = {header, model_ints, model_reals, 0};",
+            f"  if ((header.at[REAL_STRIDE] != 0) != {str(own_tables).lower()}) return 0;",
+            "  if (full && (full[0] | full[1])) return 0;",
+            "  const Model m = {header, model_ints, {}, 0};  // for its sizes",
             f"  const int gathered = {' + '.join(['0', *(entry_words(FIELD[name]) for name in reals)])};",
             f"  real* scratch = tile_scratch(COLUMN_WORDS + scratch_words + gathered + {own});",
             "  const int count = worlds ? *num_listed : n;",

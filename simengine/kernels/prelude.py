@@ -121,7 +121,7 @@ def model_struct(kernel: Kernel) -> str:
         "struct Model {",
         "  const Header& header;",
         "  const int* ints;",
-        "  const REAL* reals;",
+        "  Numbers reals;",
         "  real* column;  // COLUMN_WORDS of the group, for linear algebra",
     ]
     if island:

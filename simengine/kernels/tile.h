@@ -42,7 +42,7 @@ struct real {
   friend truth operator!=(const real& a, const real& b) { return {a.of != b.of}; }
 };
 
-// A part of the model table, which the worlds of a tile share.
+// Numbers of a model that the worlds of a tile share.
 struct Shared {
   const REAL* base;
 
@@ -50,6 +50,25 @@ struct Shared {
   Shared operator+(int i) const { return {base + i}; }
   DIVERGES operator const real*() const;
 };
+
+// A part of the model table. With OWN_TABLES each world has a table of its own, at its offset.
+#ifdef OWN_TABLES
+struct Part {
+  const REAL* base;
+  const long long* offset;
+
+  real operator[](int i) const {
+    real out;
+    for (int k = 0; k < TILE; ++k) out.of[k] = base[offset[k] + i];
+    return out;
+  }
+  Part operator+(int i) const { return {base + i, offset}; }
+  DIVERGES operator const real*() const;
+};
+#else
+typedef Shared Part;
+#endif
+typedef Part Numbers;
 
 static inline real select(const truth& condition, const real& a, const real& b) {
   return Lanes(condition.of ? a.of : b.of);

@@ -47,8 +47,8 @@ def test_a_world_has_the_same_bits_in_every_batch(name: str | int, dtype: str) -
             np.testing.assert_array_equal(all_worlds[worlds], some)
 
 
-def test_worlds_with_parameters_of_their_own_are_not_taken_in_tiles() -> None:
-    """One heavier world among others: it moves as it does alone, and the others as without it."""
+def test_worlds_with_parameters_of_their_own_move_as_they_do_alone() -> None:
+    """One heavier world among others moves as it does alone, and the others move as without it."""
     model = load("ant")
     own = np.ones(20)
     own[4] = 1.25

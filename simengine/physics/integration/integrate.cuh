@@ -62,7 +62,7 @@ DEVICE truth acceleration_usable(const Model& m, const real* qacc_smooth, const 
 }
 
 // x = (A + scale diag(d))^-1 b, as solve_with_rows without rows.
-DEVICE void solve_damped(real* x, const real* A, const Shared& d, real scale, const real* b, real* H, int n) {
+DEVICE void solve_damped(real* x, const real* A, const Part& d, real scale, const real* b, real* H, int n) {
   for (int i = 0; i < n; ++i) {
     for (int j = 0; j <= i; ++j) H[i * n + j] = A[i * n + j] + R(0.0);
     H[i * n + i] += scale * d[i];

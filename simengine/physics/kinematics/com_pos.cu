@@ -22,7 +22,7 @@ DEVICE void com_pos(const Model& m, const real* xmat, const real* xipos, const r
   lane_sync();
   LANE_FOR(e, 3 * m.nbody()) {
     const auto mass = m.body_subtreemass()[e / 3];
-    subtree_com[e] = mass < MJMINVAL ? xipos[e] : divide_(subtree_com[e], mass);
+    subtree_com[e] = select(mass < MJMINVAL, xipos[e], divide_(subtree_com[e], mass));
   }
   lane_sync();
   // (2) body inertias about the com of their tree, in world axes

@@ -15,7 +15,10 @@ DEVICE void passive(const Model& m, const real* qpos, const real* qvel, real* qf
     real force = -m.dof_damping()[v] * qvel[v];
     // (2) spring
     const auto stiffness = m.jnt_stiffness()[j];
-    if (stiffness != 0) force = fma_(-stiffness, joint_stretch(m, j, v - m.jnt_dofadr()[j], qpos), force);
+    if (any_world(stiffness != 0)) {
+      const real stretch = joint_stretch(m, j, v - m.jnt_dofadr()[j], qpos);
+      force = select(stiffness != 0, fma_(-stiffness, stretch, force), force);
+    }
     qfrc_passive[v] = force;
   }
   lane_sync();
