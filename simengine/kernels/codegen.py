@@ -77,6 +77,7 @@ _HEADERS_AFTER_MODEL = (
     "random.cuh",
     "row_law.cuh",
     "primal.cuh",
+    "newton_tile.cuh",
     "cone_update.cuh",
     "pgs.cuh",
     "pgs_rows.cuh",

@@ -37,10 +37,8 @@ DEVICE void remove_column(real* H, int n, int k) {
   for (int i = k + 1; i < n; ++i) {
     const real factor = H[k * n + i];
     if (!any_world(factor != 0)) continue;
-    LANE_FOR(e, i - k) {
-      const real x = H[i * n + k + 1 + e];
-      H[i * n + k + 1 + e] = select(factor != 0, fma_(-factor, H[k * n + k + 1 + e], x), x);
-    }
+    real* row = H + i * n + k + 1;
+    LANE_FOR(e, i - k) row[e] = select(factor != 0, fma_(-factor, H[k * n + k + 1 + e], row[e]), row[e]);
   }
 #endif
 }
