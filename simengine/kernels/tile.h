@@ -133,13 +133,12 @@ static inline real reciprocal_sqrt_(const real& x) { return REAL(1) / sqrt_(x); 
 // Transposition of TILE vectors in place, by exchanging blocks of H entries between vectors that are H apart.
 template <int H, int... J>
 static inline void exchange(Lanes* x, std::integer_sequence<int, J...>) {
-  const Truths low = {(J & H ? TILE + J - H : J)...}, high = {(J & H ? TILE + J : J + H)...};
 #pragma GCC unroll 16
   for (int i = 0; i < TILE; ++i) {
     if (i & H) continue;
     const Lanes a = x[i], b = x[i + H];
-    x[i] = __builtin_shuffle(a, b, low);
-    x[i + H] = __builtin_shuffle(a, b, high);
+    x[i] = blend<(J & H ? TILE + J - H : J)...>(a, b);
+    x[i + H] = blend<(J & H ? TILE + J : J + H)...>(a, b);
   }
 }
 static inline void transpose(Lanes* x) {

@@ -25,17 +25,24 @@
 typedef REAL Lanes __attribute__((vector_size(VECTOR_BYTES)));
 typedef decltype(Lanes{} < Lanes{}) Truths;
 
-// The compiler has no vector form of these two that it uses without being allowed to contract or to assume.
-#if VECTOR_BYTES == 64 && REAL_IS_FLOAT
+#ifndef __has_builtin
+#define __has_builtin(x) 0
+#endif
+
+// Of these two GCC has no general vector form that it uses without being allowed to contract or to assume.
+#if __has_builtin(__builtin_elementwise_fma) && __has_builtin(__builtin_elementwise_sqrt)
+static inline Lanes vector_fma(Lanes a, Lanes b, Lanes c) { return __builtin_elementwise_fma(a, b, c); }
+static inline Lanes vector_sqrt(Lanes x) { return __builtin_elementwise_sqrt(x); }
+#elif !defined(__clang__) && VECTOR_BYTES == 64 && REAL_IS_FLOAT
 static inline Lanes vector_fma(Lanes a, Lanes b, Lanes c) { return __builtin_ia32_vfmaddps512_mask(a, b, c, -1, 4); }
 static inline Lanes vector_sqrt(Lanes x) { return __builtin_ia32_sqrtps512_mask(x, x, -1, 4); }
-#elif VECTOR_BYTES == 64
+#elif !defined(__clang__) && VECTOR_BYTES == 64
 static inline Lanes vector_fma(Lanes a, Lanes b, Lanes c) { return __builtin_ia32_vfmaddpd512_mask(a, b, c, -1, 4); }
 static inline Lanes vector_sqrt(Lanes x) { return __builtin_ia32_sqrtpd512_mask(x, x, -1, 4); }
-#elif VECTOR_BYTES == 32 && REAL_IS_FLOAT
+#elif !defined(__clang__) && VECTOR_BYTES == 32 && REAL_IS_FLOAT
 static inline Lanes vector_fma(Lanes a, Lanes b, Lanes c) { return __builtin_ia32_vfmaddps256(a, b, c); }
 static inline Lanes vector_sqrt(Lanes x) { return __builtin_ia32_sqrtps256(x); }
-#elif VECTOR_BYTES == 32
+#elif !defined(__clang__) && VECTOR_BYTES == 32
 static inline Lanes vector_fma(Lanes a, Lanes b, Lanes c) { return __builtin_ia32_vfmaddpd256(a, b, c); }
 static inline Lanes vector_sqrt(Lanes x) { return __builtin_ia32_sqrtpd256(x); }
 #else
@@ -52,3 +59,22 @@ static inline Lanes vector_sqrt(Lanes x) {
 #endif
 
 static inline Lanes every(REAL x) { return x - Lanes{}; }
+
+// Entry `place` of a vector, everywhere.
+static inline Lanes spread(Lanes x, int place) {
+#ifdef __clang__
+  return every(x[place]);
+#else
+  return __builtin_shuffle(x, place + Truths{});
+#endif
+}
+
+// The vector of the entries FROM of two vectors, those of the second after those of the first.
+template <int... FROM>
+static inline Lanes blend(Lanes a, Lanes b) {
+#ifdef __clang__
+  return __builtin_shufflevector(a, b, FROM...);
+#else
+  return __builtin_shuffle(a, b, Truths{FROM...});
+#endif
+}

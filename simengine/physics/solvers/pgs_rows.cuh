@@ -167,7 +167,7 @@ struct VectorRows {
       Lanes next = best;
       if (bounded) next = next > most ? most : next;
       next = next < least ? least : next;
-      const Lanes step = __builtin_shuffle(next - now, place);
+      const Lanes step = spread(next - now, order[k]);
       seen = places == place ? best : seen;
       now = places == place ? next : now;
       best = vector_fma(-step, pull[order[k]][0], best);
