@@ -1,4 +1,4 @@
-"""`HostBackend`: kernels that the machine's C++ compiler compiled. Each world has one lane; threads run shards."""
+"""`HostBackend`: kernels that the machine's C++ compiler compiled. A world has one lane, or an entry of each vector."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from simengine.errors import BackendError
 from simengine.kernels.cache import cached, digest
-from simengine.kernels.codegen import kernel_source
+from simengine.kernels.host_codegen import host_source
 from simengine.kernels.kernel import Kernel
 
 HostFunction = Callable[[object], None]
@@ -73,7 +73,7 @@ def build_kernel(kernel: Kernel, dtype: str, lanes: int = 1, extra_flags: tuple[
     Raises:
         BackendError: no compiler was found, or it failed.
     """
-    return build_library(kernel.name, kernel_source(kernel, "host"), [*defines(dtype, lanes), *extra_flags])
+    return build_library(kernel.name, host_source(kernel), [*defines(dtype, lanes), *extra_flags])
 
 
 def build_library(name: str, source: str, options: list[str]) -> Path:

@@ -297,7 +297,10 @@ def finish(integrator: str, solver: str, arena: bool) -> Kernel:
     )
     name = "_".join(("finish", *what, *(("arena",) if arena else ())))
     in_memory = _ROWS if arena else _ROWS_READ_ONCE if solver == SOLVE_PGS.name else frozenset[str]()
-    return Kernel(name, stages, direct=_CONTACTS | in_memory, min_blocks_per_multiprocessor=6)
+    tiled = solver == SOLVE_NEWTON_UNILATERAL.name and not arena
+    return Kernel(
+        name, stages, direct=_CONTACTS | in_memory, min_blocks_per_multiprocessor=6, tiled_from=1 if tiled else None
+    )
 
 
 def advance(integrator: str, solver: str) -> Kernel:

@@ -120,7 +120,8 @@ class StepPlan:
             ahead: whether calls are issued ahead of counts.
         """
         rows = 0 if self.model.has_islands else self.backend.matrix_rows(self.model.nv, self.dtype)
-        return plan_evaluation(Selection(self.model, worlds, integrator, wanted, ahead, rows), rk_stage)
+        tiles = self.backend.name == "host"
+        return plan_evaluation(Selection(self.model, worlds, integrator, wanted, ahead, rows, tiles), rk_stage)
 
     def step(self, worlds: int, wanted: frozenset[str], ahead: bool) -> tuple[Evaluation, ...]:
         """Plan the evaluations of a step of a shard.

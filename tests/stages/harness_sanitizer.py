@@ -24,6 +24,7 @@ import numpy as np
 from simengine.kernels import codegen, host_build
 from simengine.kernels.cache import cached, digest
 from simengine.kernels.host_build import compiler, defines
+from simengine.kernels.host_codegen import host_entry
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.prelude import constants, model_struct
 from simengine.physics.files import path_of
@@ -95,7 +96,7 @@ def unit_source(kernels: Sequence[Kernel], edit: Edit = str) -> str:
     parts += codegen.body_sources(*kernels)
     text = edit("\n".join(parts).replace("#pragma once\n", ""))
     bodies = [codegen.world_function(k) for k in kernels if k.unit != "column"]
-    bodies += [codegen.host_entry(k) for k in kernels]
+    bodies += [host_entry(k) for k in kernels]
     return "\n".join([text, *bodies, RUNNER.replace("KERNELS", ", ".join(k.name for k in kernels))])
 
 
