@@ -21,6 +21,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from threading import Lock
+from typing import NamedTuple
 
 from simengine.files import replaced
 
@@ -75,28 +76,36 @@ def cached(name: str, build: Callable[[Path], None]) -> Path:
         if _is_whole(path, warn=True):
             return path
         _sweep(path.parent)
-        content = _made(name, build)
+        built = _made(name, build)
         try:
-            _store(path, content)
+            _store(path, built)
         except OSError as error:
-            return _temporary(path, str(error.strerror), lambda: content)
+            return _temporary(path, str(error.strerror), lambda: built)
     return path
 
 
-def _made(name: str, build: Callable[[Path], None]) -> bytes:
+class _Built(NamedTuple):
+    """Content and permissions of a file."""
+
+    content: bytes
+    mode: int
+
+
+def _made(name: str, build: Callable[[Path], None]) -> _Built:
     with tempfile.TemporaryDirectory(prefix="simengine-") as folder:
         target = Path(folder) / name
         build(target)
-        return target.read_bytes()
+        return _Built(target.read_bytes(), stat.S_IMODE(target.stat().st_mode))
 
 
-def _store(path: Path, content: bytes) -> None:
+def _store(path: Path, built: _Built) -> None:
     """Write a file and its checksum so that other users can write neither."""
-    for target, data in ((_checksum_of(path), hashlib.sha256(content).hexdigest().encode()), (path, content)):
+    checksum = hashlib.sha256(built.content).hexdigest().encode()
+    for target, content in ((_checksum_of(path), checksum), (path, built.content)):
         with replaced(target) as file:
             if hasattr(os, "fchmod"):
-                os.fchmod(file.fileno(), os.fstat(file.fileno()).st_mode & ~_WRITE_OF_OTHERS)
-            file.write(data)
+                os.fchmod(file.fileno(), built.mode & ~_WRITE_OF_OTHERS)
+            file.write(content)
 
 
 def _checksum_of(path: Path) -> Path:
@@ -130,11 +139,11 @@ def _distrust(path: Path) -> str:
     return "other users can write to it" if found.st_mode & _WRITE_OF_OTHERS else ""
 
 
-def _temporary(path: Path, reason: str, content: Callable[[], bytes]) -> Path:
+def _temporary(path: Path, reason: str, built: Callable[[], _Built]) -> Path:
     """The file in a folder of this process, instead of in a cache that cannot be used for some reason."""
     own = _own_folder(path.parent, reason) / path.name
     if not own.exists():
-        _store(own, content())
+        _store(own, built())
     return own
 
 

@@ -92,6 +92,16 @@ def test_a_file_that_others_can_write_is_built_again(folder: Path) -> None:
     assert path.stat().st_mode & 0o022 == 0
 
 
+def test_a_program_can_be_run(folder: Path) -> None:
+    def build(target: Path) -> None:
+        target.write_text("#!/bin/sh\necho runs\n")
+        target.chmod(0o777)
+
+    path = cached("program", build)
+    assert subprocess.run([path], capture_output=True, text=True, check=True).stdout == "runs\n"
+    assert path.stat().st_mode & 0o777 == 0o755
+
+
 @pytest.mark.parametrize("mask", [0o000, 0o002, 0o077])
 def test_files_are_written_by_their_owner_alone(folder: Path, mask: int) -> None:
     before = os.umask(mask)
