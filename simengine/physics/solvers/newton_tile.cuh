@@ -91,16 +91,17 @@ DEVICE void newton_in_tile(const Model& m, const int* nefc, const real* qM, cons
   real iterations = 0;
   // (6) stop at the optimum, or after the most iterations
   for (int iteration = 0; iteration < m.opt_iterations(); ++iteration) {
-    // (2) minus the gradient, and (3) the Newton direction; until the search, efc_jv and efc_force are scratch
+    // (2) minus the gradient, and (3) the Newton direction; efc_force is scratch until the end
+    real work[ROW_BOUND(NUM_CLASSES - 2)];
     for (int i = 0; i < nv; ++i) Mv[i] = qfrc_smooth[i] - Ma[i];
-    const real norm2 = descent_in_tile(n, efc_J, stride, efc_D, efc_jar, Mv, descent, efc_jv, efc_force, nv);
+    const real norm2 = descent_in_tile(n, efc_J, stride, efc_D, efc_jar, Mv, descent, work, efc_force, nv);
     running = running & !(norm2 < smallest * smallest);
     if (!any_world(running)) break;
-    hessian_in_tile(qM, n, efc_J, stride, efc_force, efc_jv, hessian, nv);
+    hessian_in_tile(qM, n, efc_J, stride, efc_force, work, hessian, nv);
     mem_factor(hessian, nv);
     for (int i = 0; i < nv; ++i) search[i] = descent[i];
     mem_solve(search, hessian, nv);
-    for (int r = 0; r < n; ++r) efc_jv[r] = row_dot(efc_J, r, stride, search);
+    for (int r = 0; r < n; ++r) efc_jv[r] = select(running, row_dot(efc_J, r, stride, search), efc_jv[r]);
     sym_mul(M, search, Mv, nv);
     // (4) exact line search; a full step if it does not change the set of active rows
     real linear = 0, quadratic = 0, length2 = 0, size2 = 0;
