@@ -66,15 +66,13 @@ class Batch:
         steps = number_of_steps(n)
         sequences = {} if ctrl is None else self._take(steps, ctrl)
         with Deferred() as interrupt:
-            if executor is not None:
-                self.engine.step(steps, self.keep, sequences, executor, whole_steps)
-            done = steps if executor is not None else 0
+            done = 0
             while done < steps and not interrupt.arrived:
-                piece = min(self._piece, steps - done)
+                piece = min(self._piece, steps - done) if executor is None else steps
                 keep = self.keep if done + piece == steps else frozenset[str]()
                 part = {group: own[done : done + piece] for group, own in sequences.items()}
                 began = perf_counter()
-                self.engine.step(piece, keep, part, None, whole_steps)
+                self.engine.step(piece, keep, part, executor, whole_steps)
                 # a power of two, since lists of several steps may be kept by their number
                 self._piece = 1 << max(1, int(_LONGEST_WAIT * piece / (perf_counter() - began))).bit_length() - 1
                 done += piece

@@ -23,6 +23,15 @@ _MEMORY = Path("/proc/meminfo")
 _EXECUTORS = ("auto", "serial", "shuffled", "threads", "simulated")
 
 
+def available_memory() -> int | None:
+    """Linux's estimate of the bytes that can be allocated without swapping; None on other systems."""
+    try:
+        lines = _MEMORY.read_text().splitlines()
+    except OSError:
+        return None
+    return next((1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")), None)
+
+
 class HostBackend:
     """Runs kernel lists on a CPU. `Backend` documents its functions.
 
@@ -67,12 +76,8 @@ class HostBackend:
         return np
 
     def free_memory(self) -> int | None:
-        """Linux's estimate of the memory that can be allocated without swapping; None on other systems."""
-        try:
-            lines = _MEMORY.read_text().splitlines()
-        except OSError:
-            return None
-        return next((1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")), None)
+        """As `available_memory`."""
+        return available_memory()
 
     def upload(self, array: np.ndarray) -> np.ndarray:
         """A copy that starts on a cache line."""

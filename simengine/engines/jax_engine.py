@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simengine.arrays import Array
-from simengine.backends.host import HostBackend
+from simengine.backends.host import available_memory
 from simengine.emission.calls import EmittedCall
 from simengine.engines.jax_batch import (
     batched_forward,
@@ -292,7 +292,7 @@ def _free_memory() -> int | None:
 
     device = jax.devices()[0]
     if device.platform == "cpu":
-        return HostBackend().free_memory()
+        return available_memory()
     stats = device.memory_stats() or {}
     return stats["bytes_limit"] - stats["bytes_in_use"] if "bytes_limit" in stats else None
 

@@ -85,8 +85,8 @@ extern "C" void simengine_forget(int64_t kind) {
   for (auto at = known.begin(); at != known.end();) at = at->first.first == kind ? known.erase(at) : std::next(at);
 }
 
-// Wait for the call that is being issued, and let later ones fail. Python calls this before its interpreter ends: a thread
-// that asks the interpreter for memory afterwards would never come back, and XLA would wait for it for ever.
+// Wait for the call that is being issued, and let later ones fail. Python calls this before its interpreter ends. A
+// thread that asks the interpreter for memory afterwards would never come back, and XLA would wait for it for ever.
 extern "C" void simengine_close() {
   std::lock_guard<std::mutex> none(issuing);
   closed = true;

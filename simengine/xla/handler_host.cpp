@@ -91,8 +91,8 @@ extern "C" void simengine_forget(int64_t kind) {
   idle.erase(kind);
 }
 
-// Wait for the calls that run, and let later ones fail. Python calls this before its interpreter ends: a thread that asks
-// the interpreter for memory afterwards would never come back, and XLA would wait for it for ever.
+// Wait for the calls that run, and let later ones fail. Python calls this before its interpreter ends. A thread that
+// asks the interpreter for memory afterwards would never come back, and XLA would wait for it for ever.
 extern "C" void simengine_close() {
   std::unique_lock<std::mutex> lock(guard);
   closed = true;

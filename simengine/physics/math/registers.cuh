@@ -9,8 +9,8 @@ struct alignas(16) Vec4 {
 // ------------------------------------------------------------------------------------------- symmetric matrices
 //
 // SymRows is a symmetric matrix of a group of lanes. On the GPU, if n is at most LANES, lane i holds row i in
-// registers; otherwise it is a pointer to n x n numbers. Kernels with two rows in a lane (wide.cuh) load them where they
-// need them.
+// registers; otherwise it is a pointer to n x n numbers. Kernels with two rows in a lane (wide.cuh) load them where
+// they need them.
 
 #if SIMENGINE_GPU && LANES <= 32
 // Four words at one address for all lanes, which the hardware broadcasts.

@@ -49,8 +49,8 @@ DEVICE FourPivots four_pivots(const real* column, int k, real y) {
 }
 
 // Eliminate the pivots from a row, of which `above` pivots are above it. `entry` are the row's four entries in their
-// columns, and y is its right side. The rest of the row is to lose the sum of multiplier[c] times row c, as the four rows
-// were before the first of the pivots was eliminated.
+// columns, and y is its right side. The rest of the row is to lose the sum of multiplier[c] times row c, as the four
+// rows were before the first of the pivots was eliminated.
 DEVICE void eliminate_four(const FourPivots& p, int above, real* entry, real* y, real* multiplier) {
 #pragma unroll
   for (int c = 0; c < 4; ++c) {
@@ -114,9 +114,9 @@ DEVICE real back_substitute(const real* h, real y, real inverse) {
 // Solve H x = y by elimination without pivoting; y becomes x, and H is overwritten. `column` is COLUMN_WORDS and
 // `beyond` 4 * FAR_ROWS words of shared memory.
 //
-// The first LANES columns are eliminated four at a time from all rows. Each lane writes its four entries of them, and the
-// lanes of the pivots the part of their rows in `far`, before the pivots are known. So one barrier serves all that the
-// lanes read, and the loads of a lane overlap with its pivots. What is left is the corner.
+// The first LANES columns are eliminated four at a time from all rows. Each lane writes its four entries of them, and
+// the lanes of the pivots the part of their rows in `far`, before the pivots are known. So one barrier serves all that
+// the lanes read, and the loads of a lane overlap with its pivots. What is left is the corner.
 DEVICE void wide_solve(WideRows* h, TwoDofs* y, real* column, real* beyond) {
   const int i = lane();
   real inverse[2] = {0, 0};
