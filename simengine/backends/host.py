@@ -113,9 +113,9 @@ class HostBackend:
         """The array itself."""
         return np.asarray(array)
 
-    def load(self, kernels: Iterable[Kernel], dtype: str, lanes: int) -> dict[str, Any]:
+    def load(self, kernels: Iterable[Kernel], dtype: str, lanes: int, own_tables: bool) -> dict[str, Any]:
         """Compile kernels with the C++ compiler, or find them in the cache."""
-        return host_build.load_kernels(kernels, dtype, lanes)
+        return host_build.load_kernels(kernels, dtype, lanes, own_tables)
 
     def launch(
         self,

@@ -67,13 +67,23 @@ def native_flags() -> list[str]:
     return ["-march=native"] if platform.machine() in ("x86_64", "AMD64") else ["-mcpu=native"]
 
 
-def build_kernel(kernel: Kernel, dtype: str, lanes: int = 1, extra_flags: tuple[str, ...] = ()) -> Path:
+def build_kernel(
+    kernel: Kernel, dtype: str, lanes: int = 1, extra_flags: tuple[str, ...] = (), own_tables: bool = False
+) -> Path:
     """Compile a kernel, or find it in the cache; returns the shared object.
+
+    Args:
+        kernel: the kernel.
+        dtype: type of real numbers, "float32" or "float64".
+        lanes: lanes of a world.
+        extra_flags: more options of the compiler.
+        own_tables: whether worlds may have model tables of their own. A kernel that is not tiled always allows that.
 
     Raises:
         BackendError: no compiler was found, or it failed.
     """
-    return build_library(kernel.name, host_source(kernel), [*defines(dtype, lanes), *extra_flags])
+    gathered = ["-DOWN_TABLES"] if own_tables and kernel.tiled_from is not None else []
+    return build_library(kernel.name, host_source(kernel), [*defines(dtype, lanes), *gathered, *extra_flags])
 
 
 def build_library(name: str, source: str, options: list[str]) -> Path:
@@ -92,11 +102,16 @@ def build_library(name: str, source: str, options: list[str]) -> Path:
     return cached(f"{name}-{key}.so", build)
 
 
-def load_kernels(kernels: Iterable[Kernel], dtype: str, lanes: int = 1) -> dict[str, HostFunction]:
-    """Functions of kernels by name, each taking a pointer to its argument slots; missing ones are built in parallel."""
+def load_kernels(
+    kernels: Iterable[Kernel], dtype: str, lanes: int = 1, own_tables: bool = False
+) -> dict[str, HostFunction]:
+    """Functions of kernels by name, each taking a pointer to its argument slots; missing ones are built in parallel.
+
+    The arguments are those of `build_kernel`.
+    """
     wanted = list(kernels)
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        paths = list(pool.map(lambda kernel: build_kernel(kernel, dtype, lanes), wanted))
+        paths = list(pool.map(lambda kernel: build_kernel(kernel, dtype, lanes, own_tables=own_tables), wanted))
     functions: dict[str, HostFunction] = {}
     for kernel, path in zip(wanted, paths, strict=True):
         function = getattr(ctypes.CDLL(str(path)), kernel.name)

@@ -1,21 +1,21 @@
-"""Source text of a kernel for the host: worlds one after another, and in tiles where the kernel has a form for these.
+"""Source text of a kernel for the host, which takes worlds one after another, or in tiles.
 
-A tile is as many worlds as a vector has entries. The bodies of a tiled kernel stand in its source twice: in the
-namespace `tiled`, where a real number is a vector with one entry for each world of the tile, and outside of it. The
-fields of a tile are gathered from the worlds, and scattered to them again:
+A tile is as many worlds as a vector has entries. In a tiled kernel a real number is a vector with one entry for each
+world of the tile. The fields of a tile are gathered from the worlds, and scattered to them again:
 
     bodies before `tiled_from`     world by world, each world with scratch of its own
     gather                         inputs from memory, and what those bodies left in scratch
-    the other bodies               all worlds of the tile at once
+    the other bodies               all worlds of the tile at once, in the namespace `tiled`
     scatter                        outputs to memory
 
-The last few worlds of a batch are taken one after another. Where worlds have model tables of their own, a second form
-of the tile, in the namespace `tiled_own`, gathers the numbers of these too.
+The last tile of a call may have fewer worlds: its other entries repeat the last world, and are not stored. Where worlds
+have model tables of their own, the build defines OWN_TABLES, and the numbers of these are gathered too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from simengine.kernels.codegen import (
@@ -31,53 +31,35 @@ from simengine.kernels.kernel import Kernel
 from simengine.state.fields import ADDRESS_OF, FIELD
 
 _HERE = Path(__file__).parent
-_LEAST_OF_TILE = 4
-"""Worlds from which on a tile takes less time than the worlds one after another."""
 
 
 def host_source(kernel: Kernel) -> str:
     """Complete source of a kernel; the build defines REAL, REAL_IS_FLOAT and LANES."""
     lanes, vectors, tile = ((_HERE / name).read_text() for name in ("host_lanes.h", "vectors.h", "tile.h"))
     vectors = vectors.replace("#pragma once\n", "")
-    functions = [world_function(kernel)] if kernel.unit != "column" else []
     if kernel.tiled_from is None:
+        functions = [world_function(kernel)] if kernel.unit != "column" else []
         return source_of(kernel, [vectors], "\n".join([*functions, host_entry(kernel)]), lanes)
-    if kernel.tiled_from:
-        functions.append(world_function(kernel, kernel.tiled_from))
-    again = "\n".join(f"#undef {name}" for name in ("R", "REAL_EPS", "REAL_MAX", "MOST_DENSE", "TILE", "DIVERGES"))
-    return "\n".join(
-        [
-            source_of(kernel, [vectors], "\n".join(functions), lanes),
-            "#if LANES == 1",
-            *(part for own in (False, True) for part in (again, _tiled(kernel, tile, own))),
-            "#endif",
-            host_entry(kernel, kernel.tiled_from is not None),
-        ]
-    )
+    before, after = kernel.stages[: kernel.tiled_from], kernel.stages[kernel.tiled_from :]
+    of_worlds = ""
+    if before:
+        first = world_function(kernel, kernel.tiled_from)
+        again = "\n".join(f"#undef {name}" for name in ("R", "REAL_EPS", "REAL_MAX", "MOST_DENSE"))
+        of_worlds = f"{source_of(replace(kernel, stages=before), [], first)}\n{again}"
+    functions = [_tile_function(kernel), _tiles_function(kernel)]
+    tiled = source_of(replace(kernel, stages=after), [tile], "\n".join(functions))
+    return "\n".join([vectors, of_worlds, f"namespace tiled {{\n{tiled}\n}}", _tiled_entry(kernel)])
 
 
-def _tiled(kernel: Kernel, tile: str, own: bool) -> str:
-    """The namespace with the bodies for a tile; `own` says whether worlds have tables of their own."""
-    name = "tiled_own" if own else "tiled"
-    definitions = ["#define OWN_TABLES", tile] if own else [tile]
-    source = source_of(kernel, definitions, f"{_tile_function(kernel, name)}\n{_tiles_function(kernel, own)}")
-    return f"namespace {name} {{\n{source}\n}}"
+def _tiled_entry(kernel: Kernel) -> str:
+    """The function of a tiled kernel that the host calls, with its arguments in slots."""
+    return f'extern "C" void {kernel.name}(const uint64_t* slots) {{ tiled::{kernel.name}_tiles(slots); }}\n'
 
 
-def host_entry(kernel: Kernel, tiled: bool = False) -> str:
-    """The function of a kernel that the host calls, with its arguments in slots.
-
-    Args:
-        kernel: the kernel.
-        tiled: whether the source has its bodies for tiles too.
-    """
+def host_entry(kernel: Kernel) -> str:
+    """The function of a kernel that the host calls, with its arguments in slots; it takes one world after another."""
     call = ", ".join(_names(kernel))
-    lines = [f"static void {kernel.name}_lane(const uint64_t* slots, real* scratch) {{", "  int slot = 0;"]
-    if tiled:
-        lines.append("#if LANES == 1")
-        lines += [f"  if (slot == 0) slot = ::{space}::{kernel.name}_tiles(slots);" for space in ("tiled", "tiled_own")]
-        lines.append("#endif")
-    lines += unpacked(kernel)
+    lines = [f"static void {kernel.name}_lane(const uint64_t* slots, real* scratch) {{", *unpacked(kernel)]
     if kernel.unit == "column":
         stage = kernel.stages[0].name
         lines += [f"  for (int column = 0; column < {COLUMN_STAGES[stage]}; ++column) {stage}(column, {call});", "}"]
@@ -85,7 +67,7 @@ def host_entry(kernel: Kernel, tiled: bool = False) -> str:
         lines += [
             "  if (full && (full[0] | full[1])) return;",
             "  const int count = worlds ? *num_listed : n;",
-            "  for (; slot < count; ++slot) {",
+            "  for (int slot = 0; slot < count; ++slot) {",
             f"    const int world = {unit_of(kernel)};",
             f"    {kernel.name}_world({call}, world, scratch);",
             "    lane_sync();",  # the next world uses the same scratch
@@ -125,7 +107,7 @@ def _gathered(kernel: Kernel) -> tuple[list[str], list[str]]:
     return [n for n in names if FIELD[n].kind == "real"], [n for n in names if FIELD[n].kind == "int"]
 
 
-def _tile_function(kernel: Kernel, space: str) -> str:
+def _tile_function(kernel: Kernel) -> str:
     """The function that runs the bodies for the worlds of a tile. It takes lane_words of scratch for each world."""
     received = ["const Header& header", *_of_numbers(parameters(kernel)[1:])]
     reals, ints = _gathered(kernel)
@@ -163,7 +145,7 @@ def _tile_function(kernel: Kernel, space: str) -> str:
             *(f"w_{n}" for n in stage.fields),
             *(f"scratch + at_{stage.name}_{n}" for n, _ in stage.scratch),
         ]
-        lines.append(f"  {space}::{stage.callee}({', '.join([*arguments, *stage.scalars])});")
+        lines.append(f"  tiled::{stage.callee}({', '.join([*arguments, *stage.scalars])});")
         made = [name for name in kernel.copy_after(i) if name not in _made_before(kernel)]
         lines += [f"  if ({name}) {_store(name)}" for name in made]
     lines += [f"  {_store(name)}" for name in kernel.updates if name in (*reals, *ints)]
@@ -204,22 +186,23 @@ def _store(name: str) -> str:
     return f"store({name}, w_{name}, tile, number, {words});"
 
 
-def _tiles_function(kernel: Kernel, own_tables: bool) -> str:
-    """The function that takes as many worlds as it can in tiles; returns how many it took."""
+def _tiles_function(kernel: Kernel) -> str:
+    """The function that takes the worlds of a call, tile by tile."""
     reals, _ = _gathered(kernel)
     own = "COLUMN_WORDS + scratch_words" if kernel.tiled_from else "0"
     return "\n".join(
         [
-            f"static int {kernel.name}_tiles(const uint64_t* slots) {{",
+            f"static void {kernel.name}_tiles(const uint64_t* slots) {{",
             *_of_numbers(unpacked(kernel)),
-            f"  if ((header.at[REAL_STRIDE] != 0) != {str(own_tables).lower()}) return 0;",
-            "  if (full && (full[0] | full[1])) return 0;",
+            "#ifndef OWN_TABLES",
+            "  if (header.at[REAL_STRIDE] != 0) __builtin_trap();  // the build is for worlds that share a table",
+            "#endif",
+            "  if (full && (full[0] | full[1])) return;",
             "  const Model m = {header, model_ints, {}, 0};  // for its sizes",
             f"  const int gathered = {' + '.join(['0', *(entry_words(FIELD[name]) for name in reals)])};",
             f"  real* scratch = tile_scratch(COLUMN_WORDS + scratch_words + gathered + {own});",
             "  const int count = worlds ? *num_listed : n;",
-            "  int done = 0;",
-            f"  while (count - done >= {_LEAST_OF_TILE}) {{",
+            "  for (int done = 0; done < count; done += TILE) {",
             "    const int number = count - done < TILE ? count - done : TILE;",
             "    int tile[TILE];",
             "    for (int i = 0; i < TILE; ++i) {",
@@ -227,9 +210,7 @@ def _tiles_function(kernel: Kernel, own_tables: bool) -> str:
             f"      tile[i] = {unit_of(kernel)};",
             "    }",
             f"    {kernel.name}_tile({', '.join(_names(kernel))}, tile, number, scratch);",
-            "    done += number;",
             "  }",
-            "  return done;",
             "}",
         ]
     )

@@ -117,7 +117,7 @@ SOLVERS: dict[str, Stage] = {
     stage.name: stage for stage in (SOLVE_NEWTON_UNILATERAL, SOLVE_NEWTON_GENERAL, SOLVE_CG, SOLVE_PGS)
 }
 
-_FUSED_INTEGRATORS = ("euler", "rk4")
+FUSED_INTEGRATORS = ("euler", "rk4")
 
 _COUNTS = frozenset({"cand_adr", "search_cand", "kept_contact", "ncon", "nefc", "counts"})
 _ROWS = frozenset(f.name for f in FIELDS if f.space == "row")
@@ -269,7 +269,7 @@ def is_fused(integrator: str, solver: str) -> bool:
 
     Only those of common models are, since fusing all would take a kernel for each pair of solver and integrator.
     """
-    return solver == SOLVE_NEWTON_UNILATERAL.name and integrator in _FUSED_INTEGRATORS
+    return solver == SOLVE_NEWTON_UNILATERAL.name and integrator in FUSED_INTEGRATORS
 
 
 def constraint(solver: str) -> Stage:
@@ -297,10 +297,7 @@ def finish(integrator: str, solver: str, arena: bool) -> Kernel:
     )
     name = "_".join(("finish", *what, *(("arena",) if arena else ())))
     in_memory = _ROWS if arena else _ROWS_READ_ONCE if solver == SOLVE_PGS.name else frozenset[str]()
-    tiled = solver == SOLVE_NEWTON_UNILATERAL.name and not arena
-    return Kernel(
-        name, stages, direct=_CONTACTS | in_memory, min_blocks_per_multiprocessor=6, tiled_from=1 if tiled else None
-    )
+    return Kernel(name, stages, direct=_CONTACTS | in_memory, min_blocks_per_multiprocessor=6)
 
 
 def advance(integrator: str, solver: str) -> Kernel:

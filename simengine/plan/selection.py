@@ -30,7 +30,7 @@ class Selection:
         wanted: derived fields that must be valid in memory afterwards.
         ahead: whether calls are issued ahead of counts.
         matrix_rows: rows of the matrices that kernels hold in registers, two in each lane; 0 if they hold none so.
-        tiles: whether the backend has tiled kernels.
+        tiles: whether worlds may share tiles.
     """
 
     model: ModelTable
@@ -48,7 +48,7 @@ class Selection:
 
     @property
     def tiled(self) -> bool:
-        """Whether tiled kernels compute the motion."""
+        """Whether tiled kernels compute the motion, and solve."""
         return self.tiles and has_tiles(self.model)
 
     @property

@@ -18,6 +18,7 @@ from simengine.plan.scratch import lanes_of_islands, lanes_of_world
 from simengine.plan.selection import Selection
 from simengine.plan.step_kernels import MAX_GLOBAL_BYTES, StepMemory, step_kernel_for, step_memory
 from simengine.plan.text import ISSUED, evaluation_facts, phases, plan_text
+from simengine.plan.tiles import LEAST_WORLDS
 from simengine.state.fields import SENSED
 
 
@@ -120,7 +121,7 @@ class StepPlan:
             ahead: whether calls are issued ahead of counts.
         """
         rows = 0 if self.model.has_islands else self.backend.matrix_rows(self.model.nv, self.dtype)
-        tiles = self.backend.name == "host"
+        tiles = self.backend.name == "host" and max(self.shard_sizes) >= LEAST_WORLDS
         return plan_evaluation(Selection(self.model, worlds, integrator, wanted, ahead, rows, tiles), rk_stage)
 
     def step(self, worlds: int, wanted: frozenset[str], ahead: bool) -> tuple[Evaluation, ...]:

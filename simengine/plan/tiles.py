@@ -6,12 +6,15 @@ several worlds. Contacts and rows do not.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from simengine.kernels.kernel import Kernel
 from simengine.model.model_table import ModelTable
 from simengine.physics.kinematics.com_pos import COM_POS
 from simengine.physics.kinematics.kinematics import KINEMATICS
 from simengine.physics.kinematics.sites import SITES
-from simengine.plan.catalogue import POSITION, POSITION_GENERAL, SMOOTH, SMOOTH_FLUID
+from simengine.physics.solvers.solve_newton_unilateral import SOLVE_NEWTON_UNILATERAL
+from simengine.plan.catalogue import FUSED_INTEGRATORS, POSITION, POSITION_GENERAL, SMOOTH, SMOOTH_FLUID, finish
 
 _FRAMES = (KINEMATICS, SITES, COM_POS)
 
@@ -34,12 +37,32 @@ def _counting(name: str, position: Kernel) -> Kernel:
 
 COUNTING, COUNTING_GENERAL = _counting("counting", POSITION), _counting("counting_general", POSITION_GENERAL)
 
-TILED_KERNELS: tuple[Kernel, ...] = (FRAMES, FRAMES_SITES, MOTION, MOTION_SITES, MOTION_FLUID, MOTION_FLUID_SITES)
-"""All tiled kernels. They take the stages of `position` and `smooth` that do not count contacts."""
+MOTION_KERNELS: tuple[Kernel, ...] = (FRAMES, FRAMES_SITES, MOTION, MOTION_SITES, MOTION_FLUID, MOTION_FLUID_SITES)
+"""They take the stages of `position` and `smooth` that do not count contacts."""
 
 COUNTING_KERNELS: tuple[Kernel, ...] = (COUNTING, COUNTING_GENERAL)
 """What is left of `position` beside them."""
 
+
+def in_tiles(kernel: Kernel) -> Kernel:
+    """The tiled form of a kernel that launches solve, where there is one: Newton's method for rows in scratch.
+
+    Constraint rows are made world by world.
+    """
+    solves = SOLVE_NEWTON_UNILATERAL in kernel.stages[1:2] and kernel.direct is not None
+    if not solves or "efc_J" not in kernel.in_scratch:
+        return kernel
+    return replace(kernel, name=f"{kernel.name}_tiles", tiled_from=1)
+
+
+TILED_KERNELS: tuple[Kernel, ...] = (
+    *MOTION_KERNELS,
+    *(in_tiles(finish(integrator, SOLVE_NEWTON_UNILATERAL.name, False)) for integrator in ("", *FUSED_INTEGRATORS)),
+)
+"""All tiled kernels."""
+
+LEAST_WORLDS = 4
+"""Worlds of a shard from which on tiles take less time than the worlds one after another."""
 
 _MOST_DOFS = 64
 """Larger matrices are sparse, and their factors take other branches in other worlds."""

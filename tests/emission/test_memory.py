@@ -52,7 +52,7 @@ class GpuOnPaper(HostBackend):
     def matrix_rows(self, nv: int, dtype: str) -> int:
         return matrix_rows_for(nv, dtype)
 
-    def load(self, kernels: Iterable[Kernel], dtype: str, lanes: int) -> dict[str, Any]:
+    def load(self, kernels: Iterable[Kernel], dtype: str, lanes: int, own_tables: bool) -> dict[str, Any]:
         return {kernel.name: lambda slots: None for kernel in kernels}
 
     def step_shape(self, all_worlds: int, groups: int, lanes: int, scratch_bytes: int) -> StepShape | None:

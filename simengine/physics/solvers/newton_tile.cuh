@@ -27,31 +27,42 @@ DEVICE real line_search_in_tile(const Model& m, int nefc, const real* D, const r
   return alpha;
 }
 
-// The gradient's part of solve_with_rows; `push` receives the residuals of the rows that push, and `weight` their D.
+// Rows whose weights are kept at a time.
+#define ROWS_AT_ONCE 64
+
+// The gradient's part of solve_with_rows; `weight` receives D of the rows that push.
 DEVICE real descent_in_tile(int nefc, const real* J, int stride, const real* D, const real* jar, const real* b,
-                            real* gradient, real* push, real* weight, int nv) {
-  real norm = 0;
-  for (int r = 0; r < nefc; ++r) {
-    push[r] = select(jar[r] < 0, jar[r], R(0.0));
-    weight[r] = select(jar[r] < 0, D[r], R(0.0));
+                            real* gradient, real* weight, int nv) {
+  real push[ROWS_AT_ONCE], norm = 0;
+  for (int i = 0; i < nv; ++i) gradient[i] = b[i] + R(0.0);
+  for (int first = 0; first < nefc; first += ROWS_AT_ONCE) {
+    const int end = first + ROWS_AT_ONCE < nefc ? first + ROWS_AT_ONCE : nefc;
+    for (int r = first; r < end; ++r) {
+      push[r - first] = select(jar[r] < 0, jar[r], R(0.0));
+      weight[r] = select(jar[r] < 0, D[r], R(0.0));
+    }
+    for (int i = 0; i < nv; ++i) {
+      real right = gradient[i];
+      for (int r = first; r < end; ++r) right = fma_(-push[r - first], weight[r] * J[r * stride + i], right);
+      gradient[i] = right;
+    }
   }
-  for (int i = 0; i < nv; ++i) {
-    real right = b[i] + R(0.0);
-    for (int r = 0; r < nefc; ++r) right = fma_(-push[r], weight[r] * J[r * stride + i], right);
-    gradient[i] = right;
-    norm = fma_(right, right, norm);
-  }
+  for (int i = 0; i < nv; ++i) norm = fma_(gradient[i], gradient[i], norm);
   return norm;
 }
 
-DEVICE void hessian_in_tile(const real* M, int nefc, const real* J, int stride, const real* weight, real* c, real* H,
-                            int nv) {
+DEVICE void hessian_in_tile(const real* M, int nefc, const real* J, int stride, const real* weight, real* H, int nv) {
+  real scaled[ROWS_AT_ONCE];
   for (int i = 0; i < nv; ++i) {
-    for (int r = 0; r < nefc; ++r) c[r] = weight[r] * J[r * stride + i];
-    for (int j = 0; j <= i; ++j) {
-      real sum = M[i * nv + j] + R(0.0);
-      for (int r = 0; r < nefc; ++r) sum = fma_(c[r], J[r * stride + j], sum);
-      H[i * nv + j] = sum;
+    for (int j = 0; j <= i; ++j) H[i * nv + j] = M[i * nv + j] + R(0.0);
+    for (int first = 0; first < nefc; first += ROWS_AT_ONCE) {
+      const int end = first + ROWS_AT_ONCE < nefc ? first + ROWS_AT_ONCE : nefc;
+      for (int r = first; r < end; ++r) scaled[r - first] = weight[r] * J[r * stride + i];
+      for (int j = 0; j <= i; ++j) {
+        real sum = H[i * nv + j];
+        for (int r = first; r < end; ++r) sum = fma_(scaled[r - first], J[r * stride + j], sum);
+        H[i * nv + j] = sum;
+      }
     }
   }
 }
@@ -92,12 +103,11 @@ DEVICE void newton_in_tile(const Model& m, const int* nefc, const real* qM, cons
   // (6) stop at the optimum, or after the most iterations
   for (int iteration = 0; iteration < m.opt_iterations(); ++iteration) {
     // (2) minus the gradient, and (3) the Newton direction; efc_force is scratch until the end
-    real work[ROW_BOUND(NUM_CLASSES - 2)];
     for (int i = 0; i < nv; ++i) Mv[i] = qfrc_smooth[i] - Ma[i];
-    const real norm2 = descent_in_tile(n, efc_J, stride, efc_D, efc_jar, Mv, descent, work, efc_force, nv);
+    const real norm2 = descent_in_tile(n, efc_J, stride, efc_D, efc_jar, Mv, descent, efc_force, nv);
     running = running & !(norm2 < smallest * smallest);
     if (!any_world(running)) break;
-    hessian_in_tile(qM, n, efc_J, stride, efc_force, work, hessian, nv);
+    hessian_in_tile(qM, n, efc_J, stride, efc_force, hessian, nv);
     mem_factor(hessian, nv);
     for (int i = 0; i < nv; ++i) search[i] = descent[i];
     mem_solve(search, hessian, nv);
