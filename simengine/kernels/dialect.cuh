@@ -10,8 +10,8 @@
 //                worlds per tile. In a kernel of whole steps, the warps of all teams form a one-dimensional block.
 //   host, 1      a plain loop, collectives are the identity
 //   host, more   one thread per lane with barriers, for the thread sanitizer
-//   host, tile   one lane that works on TILE worlds at once: a real number is a vector with one entry for each world, see
-//                tile.h. Bodies of tiled kernels write select() where worlds may take different branches.
+//   host, tile   one lane that works on TILE worlds at once: a real number is a vector with one entry for each world,
+//                see tile.h. Bodies of tiled kernels write select() where worlds may take different branches.
 //
 // Collectives: lane_sum is the sum over all lanes, and lane_most the largest x. lane_scan is the sum over the lower
 // lanes. lane_sum_of_key is the sum over the lower lanes with the same key; its total is that over all lanes with the

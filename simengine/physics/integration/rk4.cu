@@ -95,8 +95,8 @@ DEVICE void rk4(const Model& m, const real* qacc_smooth, real* qacc, real* qpos,
   const real reach = rk_stage == 0 ? R(0.0) : rk_stage == 3 ? R(1.0) : R(0.5);
   const real ahead = rk_stage == 2 ? R(1.0) : R(0.5);
 #ifdef TILE
-  rk4_in_tile(m, qacc_smooth, qacc, qpos, qvel, qacc_warmstart, nstep, world_status, rk_qpos, rk_qvel, rk_rate, rk_dqpos,
-              rk_dqvel, rk_stage, weight, reach, ahead);
+  rk4_in_tile(m, qacc_smooth, qacc, qpos, qvel, qacc_warmstart, nstep, world_status, rk_qpos, rk_qvel, rk_rate,
+              rk_dqpos, rk_dqvel, rk_stage, weight, reach, ahead);
 #else
   if (world_status[0] != STATUS_HEALTHY) return;
   // save the state at the start of the step

@@ -1,5 +1,6 @@
-// Newton's method for unilateral rows, as in solve_newton_unilateral.cu, for the worlds of a tile on the host. A world has
-// rows of zeros where it has fewer than others, and stands still once it is done. Its bits are those of the world alone.
+// Newton's method for unilateral rows, as in solve_newton_unilateral.cu, for the worlds of a tile on the host. A world
+// has rows of zeros where it has fewer than others, and stands still once it is done. Its bits are those of the world
+// alone.
 #pragma once
 
 #ifdef TILE
