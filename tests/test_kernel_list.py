@@ -196,7 +196,7 @@ def test_cost_hints_grow_with_worlds_and_precision() -> None:
         sim = host(ant(), worlds, shards=1, dtype=dtype)
         sim.forward()
         entries = sim.schedule.kernel_list
-        of_numbers.update(e.name for e in entries if any(FIELD[f].kind == "real" for f in written(sim, e) & set(FIELD)))
+        of_numbers.update(e.name for e in entries if any(FIELD[f].kind == "real" for f in touched(sim, e) & set(FIELD)))
         return {e.name: e.call.cost for e in entries}
 
     few, many, precise = costs(4, "float32"), costs(12, "float32"), costs(4, "float64")

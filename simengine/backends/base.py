@@ -139,13 +139,14 @@ class Backend(Protocol):
         """A copy of an array on the host; the host backend returns the array itself."""
         ...
 
-    def load(self, kernels: Iterable[Kernel], dtype: str, lanes: int) -> dict[str, Any]:
+    def load(self, kernels: Iterable[Kernel], dtype: str, lanes: int, own_tables: bool) -> dict[str, Any]:
         """Compile kernels, or find them in the cache.
 
         Args:
             kernels: the kernels.
             dtype: type of real numbers, "float32" or "float64".
             lanes: lanes of a world.
+            own_tables: whether worlds have model tables of their own.
 
         Returns:
             The compiled functions by the names of the kernels.

@@ -166,8 +166,8 @@ class CudaBackend:
         """A copy on the host, after the current stream's work."""
         return self._cupy.asnumpy(array)
 
-    def load(self, kernels: Iterable[Kernel], dtype: str, lanes: int) -> dict[str, Any]:
-        """Compile kernels with NVRTC, or find them in the cache."""
+    def load(self, kernels: Iterable[Kernel], dtype: str, lanes: int, own_tables: bool) -> dict[str, Any]:
+        """Compile kernels with NVRTC, or find them in the cache. They always allow tables of worlds."""
         return cuda_build.load_kernels(kernels, dtype, lanes)
 
     def launch(

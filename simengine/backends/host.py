@@ -1,4 +1,4 @@
-"""`HostBackend`: kernels that the machine's C++ compiler compiled. Each world has one lane; threads run shards."""
+"""`HostBackend`: kernels that the machine's C++ compiler compiled. A world has one lane, or an entry of each vector."""
 
 from __future__ import annotations
 
@@ -117,9 +117,9 @@ class HostBackend:
         """The array itself."""
         return np.asarray(array)
 
-    def load(self, kernels: Iterable[Kernel], dtype: str, lanes: int) -> dict[str, Any]:
+    def load(self, kernels: Iterable[Kernel], dtype: str, lanes: int, own_tables: bool) -> dict[str, Any]:
         """Compile kernels with the C++ compiler, or find them in the cache."""
-        return host_build.load_kernels(kernels, dtype, lanes)
+        return host_build.load_kernels(kernels, dtype, lanes, own_tables)
 
     def launch(
         self,

@@ -175,17 +175,18 @@ class ListEngine:
         shards = sum(len(emitters) for emitters in self.emitters.values())
         return {**self.backend.executor_options(self.executor_name, shards), "segments": self.segments}
 
-    def _functions(self, lanes: int) -> KernelFunctions:
-        return KernelFunctions(lambda kernels: self.backend.load(kernels, self._dtype, lanes))
+    def _functions(self, lanes: int, own_tables: bool) -> KernelFunctions:
+        return KernelFunctions(lambda kernels: self.backend.load(kernels, self._dtype, lanes, own_tables))
 
     def _make_emitters(self, store: GroupStore, group: int, numbers: Sequence[int]) -> list[ShardEmitter]:
         plan, model = store.plan, store.model
-        functions = self._functions(plan.lanes)
+        parameters = self.parameters.get(group)
+        own_tables = parameters is not None and parameters.table is not None
+        functions = self._functions(plan.lanes, own_tables)
         # kernels that only fill fields in `keep` are built when such a field is first asked for
         functions.require(plan.kernels_over_worlds())
-        solvers = {n: self._functions(n) for n in plan.island_lanes}
+        solvers = {n: self._functions(n, own_tables) for n in plan.island_lanes}
         (header,), *blobs = pack_models([model], self._dtype)
-        parameters = self.parameters.get(group)
         if parameters is None or parameters.table is None:
             uploaded = tuple(store.upload(name, blob) for name, blob in zip(_TABLES, blobs, strict=True))
         else:

@@ -21,6 +21,19 @@ template <typename T>
 DEVICE Table<T> table_at(const T* base, int at) {
   return {base, at};
 }
+#elif defined(TILE)
+template <typename T>
+struct TableOf {
+  typedef const T* Pointer;
+};
+template <>
+struct TableOf<real> {
+  typedef Part Pointer;
+};
+template <typename T>
+using Table = typename TableOf<T>::Pointer;
+DEVICE const int* table_at(const int* base, int at) { return base + at; }
+DEVICE Part table_at(const Numbers& all, int at) { return all + at; }
 #else
 template <typename T>
 using Table = const T*;
@@ -28,6 +41,14 @@ template <typename T>
 DEVICE Table<T> table_at(const T* base, int at) {
   return base + at;
 }
+#endif
+
+// Real numbers of the model's header, and the whole table of them.
+#ifdef TILE
+typedef Shared HeaderTable;
+#else
+typedef const real* HeaderTable;
+typedef const real* Numbers;
 #endif
 
 // The same address, forced into a register. Otherwise the compiler repeats the additions that it consists of at every
@@ -44,6 +65,6 @@ DEVICE real* settled_shared(real* p) {
   return static_cast<real*>(__cvta_shared_to_generic(address));
 }
 #else
-DEVICE const real* settled_global(const real* p) { return p; }
+DEVICE const REAL* settled_global(const REAL* p) { return p; }
 DEVICE real* settled_shared(real* p) { return p; }
 #endif

@@ -80,9 +80,11 @@ _HEADERS_AFTER_MODEL = (
     "random.cuh",
     "row_law.cuh",
     "primal.cuh",
+    "newton_tile.cuh",
     "cone_update.cuh",
     "pgs.cuh",
     "pgs_registers.cuh",
+    "pgs_rows.cuh",
 )
 
 _LARGE_HEADERS = ("large.cuh", "large_hessian.cuh", "large_pgs.cuh")
@@ -183,11 +185,17 @@ def _large_island_start(field: Field) -> str:
     return arena[field.space] if field.space in arena else f"({starts[str(first)]}) * {words}"
 
 
-def world_function(kernel: Kernel) -> str:
-    """Inline function that runs the bodies for one world."""
+def world_function(kernel: Kernel, until: int | None = None) -> str:
+    """Inline function that runs the bodies for one world.
+
+    Args:
+        kernel: the kernel.
+        until: number of bodies to run; None for all of them.
+    """
     names = [p.split()[-1].lstrip("*") for p in parameters(kernel)]
     received = ["const Header& header", *parameters(kernel)[1:], "int world", "real* scratch"]
-    lines = [f"DEVICE void {kernel.name}_world({', '.join(received)}) {{"]
+    suffix = "world" if until is None else "before"
+    lines = [f"DEVICE void {kernel.name}_{suffix}({', '.join(received)}) {{"]
     if kernel.on_islands:
         lines += [
             "  int index = world;  // islands of lower classes come before those of this one, which has number `begin`",
@@ -223,7 +231,7 @@ def world_function(kernel: Kernel) -> str:
             lines.append(f"  {const}{kind}* w_{name} = {_pointer(kernel, name)};")
     if kernel.preload:
         lines.append("  lane_sync();")
-    for i, stage in enumerate(kernel.stages):
+    for i, stage in enumerate(kernel.stages[:until]):
         arguments = ["m", *(f"w_{n}" for n in stage.fields)]
         arguments += [_working(kernel, stage, n) for n, _ in stage.scratch]
         arguments += list(stage.scalars)
@@ -259,7 +267,7 @@ def _copy_out(kernel: Kernel, name: str) -> str:
     return f"  if ({name}) copy_out({_pointer(kernel, name)}, w_{name}, {count});"
 
 
-def _unit(kernel: Kernel) -> str:
+def unit_of(kernel: Kernel) -> str:
     """C expression for the unit in a slot of the launch: its world, or the island's number within its class."""
     return "slot" if kernel.on_islands or kernel.unit == "slice" else "worlds ? worlds[slot] : begin + slot"
 
@@ -286,7 +294,7 @@ def _cuda_entry(kernel: Kernel) -> str:
         "  extern __shared__ real4_storage shared[];\n"
         "  const int slot = blockIdx.x * blockDim.y + threadIdx.y;\n"
         "  if (slot >= (worlds ? *num_listed : n)) return;\n"
-        f"  const int world = {_unit(kernel)};\n"
+        f"  const int world = {unit_of(kernel)};\n"
         f"  real* scratch = {own};\n"
         f"  {kernel.name}_world({call}, world, scratch);\n}}\n"
     )
@@ -305,7 +313,7 @@ def _task_entry(kernel: Kernel) -> str:
         "  // workers keep the arguments at the start of their memory; so the compiler knows where they are",
         "  extern __shared__ __align__(16) unsigned long long task_memory[];",
         "  const unsigned long long* slots = task_memory;",
-        *_host_unpack(kernel),
+        *unpacked(kernel),
     ]
     if kernel.unit == "column":
         return "\n".join([*lines, f"  {kernel.stages[0].name}(tile, {call});", "}"]) + "\n"
@@ -320,7 +328,7 @@ def _task_entry(kernel: Kernel) -> str:
         "  if (full && (full[0] | full[1])) return;",
         "  const int slot = LANES > 32 ? tile : tile * (32 / LANES) + group_in_block();",
         "  if (slot >= (worlds ? *num_listed : n)) return;",
-        f"  const int world = {_unit(kernel)};",
+        f"  const int world = {unit_of(kernel)};",
         f"  real* scratch = work + size_t({place}) * (scratch_words + COLUMN_WORDS);",
         f"  {kernel.name}_world({call}, world, scratch);",
         "}",
@@ -328,7 +336,8 @@ def _task_entry(kernel: Kernel) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _host_unpack(kernel: Kernel) -> list[str]:
+def unpacked(kernel: Kernel) -> list[str]:
+    """C statements that take the arguments of a kernel from slots."""
     lines = []
     received = parameters(kernel)
     if kernel.unit != "column":
@@ -340,35 +349,6 @@ def _host_unpack(kernel: Kernel) -> list[str]:
         value = f"({kind})slots[{i}]" if "*" in kind else f"(int)(long long)slots[{i}]"
         lines.append(f"  {parameter} = {value};" if "*" in kind else f"  const int {name} = {value};")
     return lines
-
-
-def host_entry(kernel: Kernel) -> str:
-    """The function of a kernel that the host calls, with its arguments in slots."""
-    call = ", ".join(p.split()[-1].lstrip("*") for p in parameters(kernel))
-    lines = [f"static void {kernel.name}_lane(const uint64_t* slots, real* scratch) {{", *_host_unpack(kernel)]
-    if kernel.unit == "column":
-        stage = kernel.stages[0].name
-        lines += [f"  for (int column = 0; column < {COLUMN_STAGES[stage]}; ++column) {stage}(column, {call});", "}"]
-    else:
-        lines += [
-            "  if (full && (full[0] | full[1])) return;",
-            "  const int count = worlds ? *num_listed : n;",
-            "  for (int slot = 0; slot < count; ++slot) {",
-            f"    const int world = {_unit(kernel)};",
-            f"    {kernel.name}_world({call}, world, scratch);",
-            "    lane_sync();",  # the next world uses the same scratch
-            "  }",
-            "}",
-        ]
-    words = (
-        "COLUMN_WORDS"
-        if kernel.unit == "column"
-        else f"COLUMN_WORDS + (int)(int64_t)slots[sizeof(Header) / 8 + {len(parameters(kernel)) - 2}]"
-    )
-    lines.append(
-        f'extern "C" void {kernel.name}(const uint64_t* slots) {{ run_lanes({kernel.name}_lane, slots, {words}); }}'
-    )
-    return "\n".join(lines) + "\n"
 
 
 def _told_apart(which: str) -> tuple[PairType, ...]:
@@ -423,12 +403,11 @@ def source_of(kernel: Kernel, definitions: list[str], entry: str, after_headers:
 
 
 def kernel_source(kernel: Kernel, target: str) -> str:
-    """Complete source of a kernel for "cuda", "host" or "task", which is a body for workers of the executor `device`.
+    """Complete source of a kernel for "cuda" or "task", which is a body for workers of the executor `device`.
 
     The build defines REAL, REAL_IS_FLOAT and LANES, and TASK_NAME for tasks.
     """
-    entry = {"cuda": _cuda_entry, "host": host_entry, "task": _task_entry}[target](kernel)
+    entry = {"cuda": _cuda_entry, "task": _task_entry}[target](kernel)
     if kernel.unit != "column":
         entry = f"{world_function(kernel)}\n{entry}"
-    lanes = (_HERE / "host_lanes.h").read_text() if target == "host" else ""
-    return source_of(kernel, ["#define AS_TASK"] if target == "task" else [], entry, lanes)
+    return source_of(kernel, ["#define AS_TASK"] if target == "task" else [], entry)

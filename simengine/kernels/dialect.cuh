@@ -10,6 +10,8 @@
 //                worlds per tile. In a kernel of whole steps, the warps of all teams form a one-dimensional block.
 //   host, 1      a plain loop, collectives are the identity
 //   host, more   one thread per lane with barriers, for the thread sanitizer
+//   host, tile   one lane that works on TILE worlds at once: a real number is a vector with one entry for each world,
+//                see tile.h. Bodies of tiled kernels write select() where worlds may take different branches.
 //
 // Collectives: lane_sum is the sum over all lanes, and lane_most the largest x. lane_scan is the sum over the lower
 // lanes. lane_sum_of_key is the sum over the lower lanes with the same key; its total is that over all lanes with the
@@ -20,7 +22,10 @@
 // The build defines REAL (float or double), REAL_IS_FLOAT and LANES.
 #pragma once
 
+#ifndef TILE
 typedef REAL real;
+typedef bool truth;  // of a comparison of real numbers
+#endif
 
 #if defined(__CUDACC__)
 // Bodies for workers are linked with bodies for other numbers of lanes, so their functions need internal linkage.
@@ -315,7 +320,9 @@ DEVICE void publish_fence() {}
 
 // ------------------------------------------------------------------------------------------------ scalar functions
 
-#if REAL_IS_FLOAT
+#if defined(TILE)
+// in tile.h
+#elif REAL_IS_FLOAT
 #define R(x) (x##f)
 DEVICE real fma_(real a, real b, real c) { return fmaf(a, b, c); }
 DEVICE real abs_(real x) { return fabsf(x); }
@@ -382,17 +389,24 @@ DEVICE real reciprocal_sqrt_(real x) { return 1.0 / sqrt(x); }
 #define REAL_MAX 1.7e308
 #endif
 
-DEVICE real max_(real a, real b) { return a > b ? a : b; }
-DEVICE real min_(real a, real b) { return a < b ? a : b; }
+#ifndef TILE
+// a where the condition holds, else b, with both computed; and whether it holds for any world of a tile.
+DEVICE real select(bool condition, real a, real b) { return condition ? a : b; }
+DEVICE bool any_world(bool condition) { return condition; }
+DEVICE bool any_lane(bool condition) { return lane_any(condition); }
+#endif
+
+DEVICE real max_(real a, real b) { return select(a > b, a, b); }
+DEVICE real min_(real a, real b) { return select(a < b, a, b); }
 DEVICE real clamp_(real x, real low, real high) { return max_(low, min_(x, high)); }
 // True for numbers, false for infinities and NaN.
-DEVICE bool finite_(real x) { return abs_(x) <= REAL_MAX; }
+DEVICE truth finite_(real x) { return abs_(x) <= REAL_MAX; }
 
 #define MJMINVAL R(1e-15)
 #define MJMAXVAL R(1e10)
 
 // True for numbers that a state may have: false for larger ones, infinities and NaN.
-DEVICE bool bounded_(real x) { return abs_(x) <= MJMAXVAL; }
+DEVICE truth bounded_(real x) { return abs_(x) <= MJMAXVAL; }
 
 // Copy a final field from scratch to global memory. Scratch is shared memory, so there is no latency of loads to hide.
 template <typename T>

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from simengine.errors import BackendError
 from simengine.kernels.cache import cache_dir, cached, digest
-from simengine.kernels.codegen import kernel_source
+from simengine.kernels.host_codegen import host_source
 from simengine.kernels.kernel import Kernel
 
 HostFunction = Callable[[object], None]
@@ -67,13 +67,23 @@ def native_flags() -> list[str]:
     return ["-march=native"] if platform.machine() in ("x86_64", "AMD64") else ["-mcpu=native"]
 
 
-def build_kernel(kernel: Kernel, dtype: str, lanes: int = 1, extra_flags: tuple[str, ...] = ()) -> Path:
+def build_kernel(
+    kernel: Kernel, dtype: str, lanes: int = 1, extra_flags: tuple[str, ...] = (), own_tables: bool = False
+) -> Path:
     """Compile a kernel, or find it in the cache; returns the shared object.
+
+    Args:
+        kernel: the kernel.
+        dtype: type of real numbers, "float32" or "float64".
+        lanes: lanes of a world.
+        extra_flags: more options of the compiler.
+        own_tables: whether worlds may have model tables of their own. A kernel that is not tiled always allows that.
 
     Raises:
         BackendError: no compiler was found, or it failed.
     """
-    return build_library(kernel.name, kernel_source(kernel, "host"), [*defines(dtype, lanes), *extra_flags])
+    gathered = ["-DOWN_TABLES"] if own_tables and kernel.tiled_from is not None else []
+    return build_library(kernel.name, host_source(kernel), [*defines(dtype, lanes), *gathered, *extra_flags])
 
 
 def build_library(name: str, source: str, options: list[str]) -> Path:
@@ -92,17 +102,20 @@ def build_library(name: str, source: str, options: list[str]) -> Path:
     return cached(f"{name}-{key}.so", build)
 
 
-def load_kernels(kernels: Iterable[Kernel], dtype: str, lanes: int = 1) -> dict[str, HostFunction]:
+def load_kernels(
+    kernels: Iterable[Kernel], dtype: str, lanes: int = 1, own_tables: bool = False
+) -> dict[str, HostFunction]:
     """Functions of kernels by name, each taking a pointer to its argument slots; missing ones are built in parallel.
 
-    A process loads each kernel once from a folder of kernels, with one compiler and its flags.
+    A process loads each kernel once from a folder of kernels, with one compiler and its flags. The arguments are those
+    of `build_kernel`.
     """
     wanted = list(kernels)
-    build = (dtype, lanes, compiler(), os.environ.get("CXXFLAGS", ""), cache_dir())
+    build = (dtype, lanes, own_tables, compiler(), os.environ.get("CXXFLAGS", ""), cache_dir())
     missing = [kernel for kernel in wanted if (kernel, build) not in _LOADED]
     if missing:
         with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-            paths = list(pool.map(lambda kernel: build_kernel(kernel, dtype, lanes), missing))
+            paths = list(pool.map(lambda kernel: build_kernel(kernel, dtype, lanes, own_tables=own_tables), missing))
         for kernel, path in zip(missing, paths, strict=True):
             function = getattr(ctypes.CDLL(str(path)), kernel.name)
             function.argtypes = [ctypes.c_void_p]

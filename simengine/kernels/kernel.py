@@ -58,6 +58,9 @@ class Kernel:
         min_blocks_per_multiprocessor: blocks of 128 threads that a multiprocessor should hold at once, which limits the
             registers per thread.
         constants: names and values of constants that the sources define otherwise, or not at all.
+        tiled_from: the first body that the host runs for a tile of worlds at once, with one world in each entry of its
+            vectors; None if it runs all bodies for one world after another. From this body on, no body branches on real
+            numbers of a world.
     """
 
     name: str
@@ -70,6 +73,7 @@ class Kernel:
     block_per_unit: bool = False
     own_addresses: bool = False
     constants: tuple[tuple[str, int], ...] = ()
+    tiled_from: int | None = None
 
     @property
     def on_islands(self) -> bool:

@@ -119,12 +119,12 @@ def model_struct(kernel: Kernel) -> str:
     if island:
         sizes = {"nv": "island_nv", "nvp": "(island_nv + 3) & ~3"}
     lines = [
-        f"struct alignas(8) Header {{ int at[{len(HEADER)}]; alignas(8) real value[{HEADER_REALS}]; }};",
+        f"struct alignas(8) Header {{ int at[{len(HEADER)}]; alignas(8) REAL value[{HEADER_REALS}]; }};",
         "",
         "struct Model {",
         "  const Header& header;",
         "  const int* ints;",
-        "  const real* reals;",
+        "  Numbers reals;",
         "  real* column;  // COLUMN_WORDS of the group, for linear algebra",
     ]
     if island:
@@ -145,7 +145,7 @@ def model_struct(kernel: Kernel) -> str:
         lines.append(f"  DEVICE_METHOD {result} {name}() const {{ return {value}; }}")
     at = 0
     for field in HEADER_FIELDS:
-        lines.append(f"  DEVICE_METHOD const real* {field.name}() const {{ return header.value + {at}; }}")
+        lines.append(f"  DEVICE_METHOD HeaderTable {field.name}() const {{ return {{header.value + {at}}}; }}")
         at += field_size(field)
     lines.append("};")
     return "\n".join(lines) + "\n"

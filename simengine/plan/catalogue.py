@@ -117,7 +117,7 @@ SOLVERS: dict[str, Stage] = {
     stage.name: stage for stage in (SOLVE_NEWTON_UNILATERAL, SOLVE_NEWTON_GENERAL, SOLVE_CG, SOLVE_PGS)
 }
 
-_FUSED_INTEGRATORS = ("euler", "rk4")
+FUSED_INTEGRATORS = ("euler", "rk4")
 
 _COUNTS = frozenset({"cand_adr", "search_cand", "kept_contact", "ncon", "nefc", "counts"})
 _ROWS = frozenset(f.name for f in FIELDS if f.space == "row")
@@ -269,7 +269,7 @@ def is_fused(integrator: str, solver: str) -> bool:
 
     Only those of common models are, since fusing all would take a kernel for each pair of solver and integrator.
     """
-    return solver == SOLVE_NEWTON_UNILATERAL.name and integrator in _FUSED_INTEGRATORS
+    return solver == SOLVE_NEWTON_UNILATERAL.name and integrator in FUSED_INTEGRATORS
 
 
 def constraint(solver: str) -> Stage:

@@ -16,6 +16,7 @@ from simengine.plan import catalogue
 from simengine.plan.islands import for_large, island_solution
 from simengine.plan.pairs import PAIR_KERNELS
 from simengine.plan.selection import Selection, fields_needed
+from simengine.plan.tiles import in_tiles
 from simengine.plan.variants import variant_for
 from simengine.state.fields import (
     COLUMNS,
@@ -155,7 +156,8 @@ def plan_evaluation(selection: Selection, rk_stage: int) -> Evaluation:
 def _in_variant(selection: Selection, item: Launch | Await) -> Launch | Await:
     if isinstance(item, Await):
         return item
-    return item._replace(kernel=variant_for(selection.model, item.kernel, selection.matrix_rows, selection.dual_rows))
+    kernel = in_tiles(item.kernel) if selection.tiled else item.kernel
+    return item._replace(kernel=variant_for(selection.model, kernel, selection.matrix_rows, selection.dual_rows))
 
 
 def _kernels(launches: Launches) -> tuple[Kernel, ...]:

@@ -9,6 +9,7 @@ from simengine.model.model_table import ModelTable
 from simengine.model.table import PAIR_TYPES
 from simengine.plan import catalogue
 from simengine.plan.islands import fitting, in_blocks, island_integrator
+from simengine.plan.tiles import has_tiles, moves_in_tiles, tiled_position
 from simengine.state.fields import FIELD, NUM_CLASSES, ROW_CLASSES, SENSED, entry_shape
 
 MERGED_WORLDS = 2048
@@ -33,6 +34,7 @@ class Selection:
         ahead: whether calls are issued ahead of counts.
         matrix_rows: rows of the matrices that kernels hold in registers, two in each lane; 0 if they hold none so.
         dual_rows: the most rows of an island that PGS has in registers; 0 if it has none there.
+        tiles: whether worlds may share tiles.
     """
 
     model: ModelTable
@@ -42,6 +44,7 @@ class Selection:
     ahead: bool
     matrix_rows: int = 0
     dual_rows: int = 0
+    tiles: bool = False
 
     @property
     def merged(self) -> bool:
@@ -58,6 +61,11 @@ class Selection:
         return self.merged and (not self.dual_rows or self.worlds <= MERGED_DUAL_WORLDS)
 
     @property
+    def tiled(self) -> bool:
+        """Whether tiled kernels compute the motion, and solve."""
+        return self.tiles and has_tiles(self.model)
+
+    @property
     def row_classes(self) -> int:
         """Number of size classes of constraint rows that the model can reach."""
         return next((c + 1 for c, bound in enumerate(ROW_CLASSES) if self.model.nefc_max <= bound), NUM_CLASSES)
@@ -71,9 +79,12 @@ class Selection:
     def position(self) -> tuple[Kernel, ...]:
         """Guard, kinematics and contact counts.
 
-        They are two kernels if launches are merged, so that the motion does not wait for the counts.
+        They are two kernels if launches are merged, so that the motion does not wait for the counts, or if the first is
+        tiled.
         """
         general = self.model.general_position
+        if self.tiled:
+            return tiled_position(self.model)
         if self.merged:
             return catalogue.position_in_two(general)
         return fitting(self.model, catalogue.position(general))
@@ -87,6 +98,8 @@ class Selection:
 
     def _smooth(self) -> tuple[Kernel, ...]:
         model = self.model
+        if self.tiled and moves_in_tiles(model):
+            return ()
         if self.merged and not model.general_smooth and not model.has_adhesion:
             return catalogue.smooth_in_three(model.has_fluid)
         return fitting(model, catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion))

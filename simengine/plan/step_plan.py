@@ -21,6 +21,7 @@ from simengine.plan.scratch import lanes_of_islands, lanes_of_world
 from simengine.plan.selection import Selection
 from simengine.plan.step_kernels import MAX_GLOBAL_BYTES, StepMemory, step_kernel_for, step_memory
 from simengine.plan.text import ISSUED, evaluation_facts, phases, plan_text
+from simengine.plan.tiles import LEAST_WORLDS
 from simengine.state.fields import SENSED
 
 _PYRAMIDAL = int(mujoco.mjtCone.mjCONE_PYRAMIDAL)
@@ -129,7 +130,8 @@ class StepPlan:
             matrix = self.backend.matrix_rows(model.nv, self.dtype)
             by_rows = model.solver == SOLVE_PGS.name and model.opt_cone == _PYRAMIDAL
             dual = self.backend.dual_rows(model.nv, self.dtype) if by_rows else 0
-        return plan_evaluation(Selection(model, worlds, integrator, wanted, ahead, matrix, dual), rk_stage)
+        tiles = self.backend.name == "host" and max(self.shard_sizes) >= LEAST_WORLDS
+        return plan_evaluation(Selection(model, worlds, integrator, wanted, ahead, matrix, dual, tiles), rk_stage)
 
     def step(self, worlds: int, wanted: frozenset[str], ahead: bool) -> tuple[Evaluation, ...]:
         """Plan the evaluations of a step of a shard.

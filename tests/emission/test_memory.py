@@ -55,7 +55,7 @@ class GpuOnPaper(HostBackend):
     def dual_rows(self, nv: int, dtype: str) -> int:
         return dual_rows_for(nv, dtype)
 
-    def load(self, kernels: Iterable[Kernel], dtype: str, lanes: int) -> dict[str, Any]:
+    def load(self, kernels: Iterable[Kernel], dtype: str, lanes: int, own_tables: bool) -> dict[str, Any]:
         return {kernel.name: lambda slots: None for kernel in kernels}
 
     def step_shape(self, all_worlds: int, groups: int, lanes: int, scratch_bytes: int) -> StepShape | None:

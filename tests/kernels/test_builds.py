@@ -12,6 +12,7 @@ from simengine.kernels import host_build
 from simengine.kernels.cuda_build import compile_cubin
 from simengine.kernels.kernel import Kernel
 from simengine.plan import catalogue
+from simengine.plan.tiles import FRAMES
 
 
 @pytest.fixture
@@ -52,6 +53,21 @@ def test_builds_differ_in_precision_lanes_and_flags(fresh_compiler: Path) -> Non
         host_build.build_kernel(kernel, "float32", extra_flags=("-DUNUSED",)),
     ]
     assert len({plain, *others}) == 4
+
+
+def test_worlds_with_tables_of_their_own_have_a_build_of_tiled_kernels_alone(fresh_compiler: Path) -> None:
+    for kernel, same in ((FRAMES, False), (catalogue.single(catalogue.FACTOR_M), True)):
+        shared, own = (host_build.build_kernel(kernel, "float32", own_tables=each) for each in (False, True))
+        assert (shared == own) is same
+
+
+def test_a_cache_that_machines_share_keeps_builds_of_other_processors_apart(
+    fresh_compiler: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = catalogue.single(catalogue.FACTOR_M)
+    here = host_build.build_kernel(kernel, "float32")
+    monkeypatch.setattr(host_build, "cpu_features", lambda: "flags : sse sse2")
+    assert host_build.build_kernel(kernel, "float32") != here
 
 
 def need_nvrtc() -> None:

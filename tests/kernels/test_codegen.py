@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simengine.kernels.codegen import body_signature, kernel_source, parameters, stage_sources
+from simengine.kernels.host_codegen import host_source
 from simengine.kernels.kernel import Kernel
 from simengine.model.table import SIZES
 from simengine.physics.collision.broadphase.broadphase import PAIR_STAGES
@@ -18,9 +19,10 @@ from simengine.physics.stage import Stage
 from simengine.plan import islands as island_kernels
 from simengine.plan.catalogue import INTEGRATORS, SMOOTH, SOLVERS, STAGES, finish, single, step_kernels
 from simengine.plan.every_kernel import all_kernels
+from simengine.plan.tiles import COUNTING_KERNELS, TILED_KERNELS
 from simengine.state.fields import FIELD, FIELDS, entry_shape
 
-ALL = all_kernels()
+ALL = (*all_kernels(), *TILED_KERNELS, *COUNTING_KERNELS)
 every_kernel = pytest.mark.parametrize("kernel", ALL, ids=lambda k: k.name)
 
 sizes = st.fixed_dictionaries({name: st.integers(0, 40) for name in SIZES})
@@ -108,7 +110,7 @@ def test_a_field_has_one_role(kernel: Kernel) -> None:
 @every_kernel
 @pytest.mark.parametrize("target", ["cuda", "host"])
 def test_source_defines_the_entry_point_once_and_every_body(kernel: Kernel, target: str) -> None:
-    source = kernel_source(kernel, target)
+    source = host_source(kernel) if target == "host" else kernel_source(kernel, target)
     assert len(re.findall(rf'extern "C" .*\b{kernel.name}\(', source)) == 1
     flat = re.sub(r"\s+", "", re.sub(r"//.*", "", source))
     for stage in kernel.stages:

@@ -24,6 +24,7 @@ import numpy as np
 from simengine.kernels import codegen, host_build
 from simengine.kernels.cache import cached, digest
 from simengine.kernels.host_build import compiler, defines
+from simengine.kernels.host_codegen import host_entry, host_source
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.prelude import constants, model_struct
 from simengine.physics.files import path_of
@@ -95,14 +96,23 @@ def unit_source(kernels: Sequence[Kernel], edit: Edit = str) -> str:
     parts += codegen.body_sources(*kernels)
     text = edit("\n".join(parts).replace("#pragma once\n", ""))
     bodies = [codegen.world_function(k) for k in kernels if k.unit != "column"]
-    bodies += [codegen.host_entry(k) for k in kernels]
+    bodies += [host_entry(k) for k in kernels]
     return "\n".join([text, *bodies, RUNNER.replace("KERNELS", ", ".join(k.name for k in kernels))])
 
 
 def build(kernels: Sequence[Kernel], dtype: str, lanes: int, flags: Sequence[str], edit: Edit = str) -> Path:
     """The runner of some kernels, compiled or found in the cache of kernels, which processes of a run share."""
+    return build_runner(unit_source(kernels, edit), dtype, lanes, flags)
+
+
+def build_tiled(kernel: Kernel, dtype: str, flags: Sequence[str], edit: Edit = str) -> Path:
+    """The runner of a tiled kernel, which has one lane, likewise."""
+    return build_runner(edit(host_source(kernel)) + RUNNER.replace("KERNELS", kernel.name), dtype, 1, flags)
+
+
+def build_runner(source: str, dtype: str, lanes: int, flags: Sequence[str]) -> Path:
+    """The program of a source that ends with the runner."""
     path, version = compiler()
-    source = unit_source(kernels, edit)
     options = ("-std=c++17", "-O2", "-g", "-pthread", *host_build.NO_CONTRACTION, "-fno-strict-aliasing", "-w")
     command = [path, *options, *host_build.native_flags(), *defines(dtype, lanes), *flags, "-x", "c++", "-"]
 

@@ -5,7 +5,7 @@ DEVICE void actuation(const Model& m, const real* qpos, const real* qvel, const 
   LANE_FOR(u, m.nu()) {
     const Length at = length_of(m, m.actuator_lengthid()[u], qpos, qvel);
     const real gear = m.actuator_gear()[6 * u];
-    const real* bias = m.actuator_biasprm() + ACTUATOR_PRM * u;
+    const auto bias = m.actuator_biasprm() + ACTUATOR_PRM * u;
     const real length = gear * at.length, velocity = gear * at.velocity;
     // (1) control within its range
     real control = ctrl[u];

@@ -6,9 +6,10 @@ DEVICE void sum_forces(const Model& m, const real* qfrc_applied, const real* xfr
                        const real* subtree_com, const real* cdof, const real* qfrc_passive, const real* qfrc_bias,
                        const real* qfrc_actuator, real* qfrc_smooth, real* qacc_smooth, real* cfrc_applied) {
   // applied Cartesian forces as com-based force vectors
-  int any = 0;
-  LANE_FOR_LOADS(i, 6 * m.nbody()) any |= xfrc_applied[i] != 0;
-  any = lane_any(any);
+  truth pushed = xfrc_applied[0] != 0;
+  LANE_FOR_LOADS(i, 6 * m.nbody()) pushed = pushed | (xfrc_applied[i] != 0);
+  pushed = any_lane(pushed);
+  const bool any = any_world(pushed);
   if (any) {
     LANE_FOR(b, m.nbody()) {
       force_at(cfrc_applied + 6 * b, xfrc_applied + 6 * b, xfrc_applied + 6 * b + 3, xipos + 3 * b,
@@ -20,7 +21,9 @@ DEVICE void sum_forces(const Model& m, const real* qfrc_applied, const real* xfr
     real force = qfrc_passive[v] - qfrc_bias[v] + qfrc_applied[v] + qfrc_actuator[v];
     if (any) {
       const int b = m.dof_bodyid()[v], last = m.body_last()[b];
-      ROLLED for (int c = b; c <= last; ++c) force += dot6(cdof + 6 * v, cfrc_applied + 6 * c);
+      real more = force;
+      ROLLED for (int c = b; c <= last; ++c) more += dot6(cdof + 6 * v, cfrc_applied + 6 * c);
+      force = select(pushed, more, force);
     }
     qfrc_smooth[v] = force;
     qacc_smooth[v] = force;

@@ -3,7 +3,7 @@
 DEVICE void rne(const Model& m, const real* qvel, const real* cinert, const real* cdof, const real* cvel,
                 const real* cdof_dot, real* qfrc_bias, real* cacc, real* cfrc) {
   // (1) accelerations at constant qvel; gravity enters as an acceleration of the world body
-  const real* gravity = m.opt_gravity();
+  const auto gravity = m.opt_gravity();
   const real lift[3] = {-gravity[0], -gravity[1], -gravity[2]};
   sum_branches(m, cdof_dot, qvel, lift, cacc);
   // (2) force on each body: I a + v x I v; the world body needs none

@@ -30,6 +30,67 @@ DEVICE void integrate_pos(const Model& m, real* qpos, const real* v, real h) {
   lane_sync();
 }
 
+#ifdef TILE
+// What follows does the same for the worlds of a tile, whose statuses and steps are arrays.
+
+DEVICE truth are_healthy(const int* world_status) {
+  return each_world([&](int k) { return REAL(world_status[k]); }) == R(1.0) * STATUS_HEALTHY;
+}
+
+DEVICE void flag_worlds(int* world_status, const truth& flagged, int status) {
+  if (!any_world(flagged)) return;
+  for (int k = 0; k < TILE; ++k) {
+    if (flagged.of[k] && world_status[k] == STATUS_HEALTHY) world_status[k] = status;
+  }
+}
+
+DEVICE void count_steps(int* nstep, const truth& stepped) {
+  for (int k = 0; k < TILE; ++k) nstep[k] += stepped.of[k] != 0;
+}
+
+DEVICE truth are_bounded(const real* x, int n, truth bounded) {
+  for (int i = 0; i < n; ++i) bounded = bounded & bounded_(x[i]);
+  return bounded;
+}
+
+// Healthy worlds whose acceleration can be used; flags those whose acceleration cannot.
+DEVICE truth acceleration_usable(const Model& m, const real* qacc_smooth, const real* qacc, int* world_status) {
+  const truth healthy = are_healthy(world_status), smooth = are_bounded(qacc_smooth, m.nv(), healthy);
+  truth usable = are_bounded(qacc, m.nv(), healthy);
+  for (int v = 0; v < m.nv(); ++v) usable = usable & finite_(qacc_smooth[v]);
+  flag_worlds(world_status, healthy & !usable & !smooth, STATUS_ACCELERATION);
+  flag_worlds(world_status, healthy & !usable & smooth, STATUS_SOLVE);
+  return usable;
+}
+
+// x = (A + scale diag(d))^-1 b, as solve_with_rows without rows.
+DEVICE void solve_damped(real* x, const real* A, const Part& d, real scale, const real* b, real* H, int n) {
+  for (int i = 0; i < n; ++i) {
+    for (int j = 0; j <= i; ++j) H[i * n + j] = A[i * n + j] + R(0.0);
+    H[i * n + i] += scale * d[i];
+    x[i] = b[i] + R(0.0);
+  }
+  mem_factor(H, n);
+  mem_solve(x, H, n);
+}
+
+DEVICE void semi_implicit_in_tile(const Model& m, real h, const truth& usable, const real* qacc, real* qpos, real* qvel,
+                                  real* qacc_warmstart, int* nstep, int* world_status, real* next_qvel,
+                                  real* next_qpos) {
+  const int nv = m.nv();
+  for (int v = 0; v < nv; ++v) next_qvel[v] = fma_(h, next_qvel[v], qvel[v]);
+  integrate_pos(m, next_qpos, next_qvel, h);
+  const truth done = are_bounded(next_qvel, nv, are_bounded(next_qpos, m.nq(), usable));
+  flag_worlds(world_status, usable & !done, STATUS_INTEGRATE);
+  for (int v = 0; v < nv; ++v) {
+    qvel[v] = select(done, next_qvel[v], qvel[v]);
+    qacc_warmstart[v] = select(done, qacc[v], qacc_warmstart[v]);
+  }
+  for (int i = 0; i < m.nq(); ++i) qpos[i] = select(done, next_qpos[i], qpos[i]);
+  count_steps(nstep, done);
+}
+#endif
+
 DEVICE int state_bounded(const Model& m, const real* qpos, const real* qvel) {
   int bad = 0;
   LANE_FOR(i, m.nq()) bad |= !bounded_(qpos[i]);

@@ -12,14 +12,16 @@
 
 // Rate of u in q exp(u) under the local angular velocity w: w + u x w / 2 + c u x (u x w), c = (1 - a/2 cot a/2) / a^2.
 DEVICE void rotation_rate(real* out, const real* u, const real* w) {
-  real once[3], twice[3], s, cosine;
+  real once[3], twice[3];
   const real square = dot3(u, u);
   real c = fma_(square, fma_(square, R(1.0) / R(30240.0), R(1.0) / R(720.0)), R(1.0) / R(12.0));
   // where the series' next term is below rounding, it is more accurate than the closed form, whose terms cancel
-  if (square >= (REAL_IS_FLOAT ? R(0.25) : R(1e-4))) {
+  const truth large = square >= (REAL_IS_FLOAT ? R(0.25) : R(1e-4));
+  if (any_world(large)) {
     const real angle = sqrt_(square);
+    real s, cosine;
     sincos_(R(0.5) * angle, &s, &cosine);
-    c = divide_(R(1.0) - divide_(R(0.5) * angle * cosine, s), square);
+    c = select(large, divide_(R(1.0) - divide_(R(0.5) * angle * cosine, s), square), c);
   }
   cross3(once, u, w);
   cross3(twice, u, once);
@@ -46,6 +48,45 @@ DEVICE void displacement_rate(const Model& m, const real* qvel, real reached, re
   lane_sync();
 }
 
+#ifdef TILE
+// The same for the worlds of a tile.
+DEVICE void rk4_in_tile(const Model& m, const real* qacc_smooth, real* qacc, real* qpos, real* qvel,
+                        real* qacc_warmstart, int* nstep, int* world_status, real* rk_qpos, real* rk_qvel,
+                        real* rk_rate, real* rk_dqpos, real* rk_dqvel, int rk_stage, real weight, real reach,
+                        real ahead) {
+  const int nq = m.nq(), nv = m.nv();
+  const real h = m.opt_timestep()[0];
+  const truth healthy = are_healthy(world_status);
+  // a frozen world goes back to the state that it has
+  const truth saved = healthy & (R(1.0) * rk_stage > real(0));
+  for (int i = 0; i < nq; ++i) rk_qpos[i] = select(saved, rk_qpos[i], qpos[i]);
+  for (int v = 0; v < nv; ++v) {
+    rk_qvel[v] = select(saved, rk_qvel[v], qvel[v]);
+    if (rk_stage == 0) rk_rate[v] = rk_dqpos[v] = rk_dqvel[v] = 0;
+  }
+  const truth usable = acceleration_usable(m, qacc_smooth, qacc, world_status);
+  displacement_rate(m, qvel, reach * h, rk_rate);
+  for (int v = 0; v < nv; ++v) {
+    rk_dqpos[v] = fma_(weight, rk_rate[v], rk_dqpos[v]);
+    rk_dqvel[v] = fma_(weight, qacc[v], rk_dqvel[v]);
+  }
+  for (int i = 0; i < nq; ++i) qpos[i] = rk_qpos[i];
+  const bool warm = rk_stage == 3 || m.opt_solver() != SOLVER_PGS;
+  integrate_pos(m, qpos, rk_stage < 3 ? rk_rate : rk_dqpos, rk_stage < 3 ? ahead * h : h);
+  for (int v = 0; v < nv; ++v) {
+    const real slope = rk_stage < 3 ? ahead * qacc[v] : rk_dqvel[v];
+    qvel[v] = fma_(h, slope, rk_qvel[v]);
+    if (warm) qacc_warmstart[v] = select(usable, qacc[v], qacc_warmstart[v]);
+    if (rk_stage == 3) qacc[v] = select(healthy, rk_dqvel[v], qacc[v]);
+  }
+  const truth done = are_bounded(qvel, nv, are_bounded(qpos, nq, usable));
+  flag_worlds(world_status, usable & !done, STATUS_INTEGRATE);
+  for (int i = 0; i < nq; ++i) qpos[i] = select(done, qpos[i], rk_qpos[i]);
+  for (int v = 0; v < nv; ++v) qvel[v] = select(done, qvel[v], rk_qvel[v]);
+  if (rk_stage == 3) count_steps(nstep, done);
+}
+#endif
+
 DEVICE void rk4(const Model& m, const real* qacc_smooth, real* qacc, real* qpos, real* qvel, real* qacc_warmstart,
                 int* nstep, int* world_status, real* rk_qpos, real* rk_qvel, real* rk_rate, real* rk_dqpos,
                 real* rk_dqvel, int rk_stage) {
@@ -53,6 +94,10 @@ DEVICE void rk4(const Model& m, const real* qacc_smooth, real* qacc, real* qpos,
   const real weight = rk_stage == 0 || rk_stage == 3 ? R(1.0) / R(6.0) : R(1.0) / R(3.0);
   const real reach = rk_stage == 0 ? R(0.0) : rk_stage == 3 ? R(1.0) : R(0.5);
   const real ahead = rk_stage == 2 ? R(1.0) : R(0.5);
+#ifdef TILE
+  rk4_in_tile(m, qacc_smooth, qacc, qpos, qvel, qacc_warmstart, nstep, world_status, rk_qpos, rk_qvel, rk_rate,
+              rk_dqpos, rk_dqvel, rk_stage, weight, reach, ahead);
+#else
   if (world_status[0] != STATUS_HEALTHY) return;
   // save the state at the start of the step
   if (rk_stage == 0) {
@@ -96,4 +141,5 @@ DEVICE void rk4(const Model& m, const real* qacc_smooth, real* qacc, real* qpos,
     LANE_FOR(i, 1) nstep[0] += 1;
   }
   lane_sync();
+#endif
 }

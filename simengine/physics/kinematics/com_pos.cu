@@ -21,14 +21,14 @@ DEVICE void com_pos(const Model& m, const real* xmat, const real* xipos, const r
 #endif
   lane_sync();
   LANE_FOR(e, 3 * m.nbody()) {
-    const real mass = m.body_subtreemass()[e / 3];
-    subtree_com[e] = mass < MJMINVAL ? xipos[e] : divide_(subtree_com[e], mass);
+    const auto mass = m.body_subtreemass()[e / 3];
+    subtree_com[e] = select(mass < MJMINVAL, xipos[e], divide_(subtree_com[e], mass));
   }
   lane_sync();
   // (2) body inertias about the com of their tree, in world axes
   LANE_FOR(b, m.nbody()) {
     const real* mat = ximat + 9 * b;
-    const real* inertia = m.body_inertia() + 3 * b;
+    const auto inertia = m.body_inertia() + 3 * b;
     const real mass = m.body_mass()[b];
     real* out = cinert + 10 * b;
     real d[3], full[6] = {0, 0, 0, 0, 0, 0};

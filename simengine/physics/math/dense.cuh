@@ -36,15 +36,16 @@ DEVICE void remove_column(real* H, int n, int k) {
 #else
   for (int i = k + 1; i < n; ++i) {
     const real factor = H[k * n + i];
-    if (factor == 0) continue;
-    LANE_FOR(e, i - k) H[i * n + k + 1 + e] = fma_(-factor, H[k * n + k + 1 + e], H[i * n + k + 1 + e]);
+    if (!any_world(factor != 0)) continue;
+    real* row = H + i * n + k + 1;
+    LANE_FOR(e, i - k) row[e] = select(factor != 0, fma_(-factor, H[k * n + k + 1 + e], row[e]), row[e]);
   }
 #endif
 }
 
 DEVICE void factor_by_columns(real* H, int n) {
   ROLLED for (int k = 0; k < n; ++k) {
-    const real d = H[k * n + k], pivot = sqrt_(d > 0 ? d : REAL_MAX), inverse = R(1.0) / pivot;
+    const real d = H[k * n + k], pivot = sqrt_(select(d > 0, d, REAL_MAX)), inverse = R(1.0) / pivot;
     lane_sync();
     LANE_FOR(e, n - k) {
       const int i = k + e;
@@ -67,7 +68,7 @@ DEVICE void factor_by_dots(real* H, int n) {
     if (lane() == k % LANES) {
       real d = H[k * n + k];
       for (int j = 0; j < k; ++j) d = fma_(-H[k * n + j], H[k * n + j], d);
-      H[k * n + k] = sqrt_(d > 0 ? d : REAL_MAX);
+      H[k * n + k] = sqrt_(select(d > 0, d, REAL_MAX));
     }
     lane_sync();
     const real inverse = R(1.0) / H[k * n + k];

@@ -3,7 +3,8 @@
 
 // Matrices with more rows than this belong to many bodies, and most of their entries are zero. On the GPU, kernels
 // whose unit is a world do not contain this code, because so large a world with many bodies is solved island by island.
-#if !SIMENGINE_GPU || defined(UNIT_ISLAND)
+// Neither do tiled kernels, which so large worlds do not have.
+#if !defined(TILE) && (!SIMENGINE_GPU || defined(UNIT_ISLAND))
 #define MOST_DENSE 64
 #else
 #define MOST_DENSE 0x7fffffff

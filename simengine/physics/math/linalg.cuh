@@ -183,8 +183,9 @@ DEVICE_CALL real solve_by_loops(real* column, real* x, const real* A, const real
 #else
   const bool sparse = n > MOST_DENSE;
   LANE_FOR(i, n) {
-    real right = b[i];
-    for (int j = 0; j <= i; ++j) H[i * n + j] = A[i * n + j];
+    // the sums below start from a zero without a sign, so that rows that do not push may also be added with weight zero
+    real right = b[i] + R(0.0);
+    for (int j = 0; j <= i; ++j) H[i * n + j] = A[i * n + j] + R(0.0);
     if (scale != 0) H[i * n + i] += scale * d[i];
     x[i] = right;
     if (sparse) continue;

@@ -2,7 +2,7 @@
 #pragma once
 
 // Four consecutive numbers, loaded by one instruction; the address must be a multiple of their size.
-struct alignas(16) Vec4 {
+struct alignas(16) alignas(real) Vec4 {
   real x, y, z, w;
 };
 

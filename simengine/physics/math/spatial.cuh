@@ -10,7 +10,9 @@ DEVICE real dot6(const real* a, const real* b) {
   return fma_(a[5], b[5], fma_(a[4], b[4], fma_(a[3], b[3], fma_(a[2], b[2], fma_(a[1], b[1], a[0] * b[0])))));
 }
 
-DEVICE void cross3(real* out, const real* a, const real* b) {
+// Some arguments may be a part of the model table, which has a type of its own in some forms of the dialect.
+template <typename Vector>
+DEVICE void cross3(real* out, const real* a, const Vector& b) {
   real x = a[1] * b[2] - a[2] * b[1], y = a[2] * b[0] - a[0] * b[2], z = a[0] * b[1] - a[1] * b[0];
   out[0] = x;
   out[1] = y;
@@ -19,34 +21,18 @@ DEVICE void cross3(real* out, const real* a, const real* b) {
 
 // Normalise in place; returns the length. A vector shorter than MJMINVAL becomes the x axis, as in MuJoCo.
 DEVICE real normalize3(real* v) {
-  real length = sqrt_(dot3(v, v));
-  if (length < MJMINVAL) {
-    v[0] = 1;
-    v[1] = 0;
-    v[2] = 0;
-  } else {
-    real inverse = reciprocal_(length);
-    v[0] *= inverse;
-    v[1] *= inverse;
-    v[2] *= inverse;
-  }
+  const real length = sqrt_(dot3(v, v)), inverse = reciprocal_(length);
+  for (int i = 0; i < 3; ++i) v[i] = select(length < MJMINVAL, R(1.0) * (i == 0), v[i] * inverse);
   return length;
 }
 
 DEVICE void normalize4(real* q) {
-  real length = sqrt_(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
-  if (length < MJMINVAL) {
-    q[0] = 1;
-    q[1] = 0;
-    q[2] = 0;
-    q[3] = 0;
-  } else {
-    real inverse = reciprocal_(length);
-    for (int i = 0; i < 4; ++i) q[i] *= inverse;
-  }
+  const real length = sqrt_(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]), inverse = reciprocal_(length);
+  for (int i = 0; i < 4; ++i) q[i] = select(length < MJMINVAL, R(1.0) * (i == 0), q[i] * inverse);
 }
 
-DEVICE void quat_mul(real* out, const real* a, const real* b) {
+template <typename Quat>
+DEVICE void quat_mul(real* out, const real* a, const Quat& b) {
   real w = a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3];
   real x = a[0] * b[1] + a[1] * b[0] + a[2] * b[3] - a[3] * b[2];
   real y = a[0] * b[2] - a[1] * b[3] + a[2] * b[0] + a[3] * b[1];
@@ -58,7 +44,8 @@ DEVICE void quat_mul(real* out, const real* a, const real* b) {
 }
 
 // v rotated by q = (w, u): v + 2 w (u x v) + 2 u x (u x v).
-DEVICE void quat_rotate(real* out, const real* q, const real* v) {
+template <typename Vector>
+DEVICE void quat_rotate(real* out, const real* q, const Vector& v) {
   real t[3], c[3];
   cross3(t, q + 1, v);
   for (int i = 0; i < 3; ++i) t[i] = fma_(q[0], v[i], t[i]);
@@ -66,7 +53,8 @@ DEVICE void quat_rotate(real* out, const real* q, const real* v) {
   for (int i = 0; i < 3; ++i) out[i] = fma_(R(2.0), c[i], v[i]);
 }
 
-DEVICE void quat_axis_angle(real* out, const real* axis, real angle) {
+template <typename Vector>
+DEVICE void quat_axis_angle(real* out, const Vector& axis, real angle) {
   real s, c;
   sincos_(R(0.5) * angle, &s, &c);
   out[0] = c;
@@ -101,13 +89,14 @@ DEVICE void quat_integrate(real* q, const real* w, real h) {
 // Angle, from 0 to pi, of the rotation by the unit quaternion q; `axis` receives its axis, the x axis if the angle is
 // 0.
 DEVICE real quat_axis(real* axis, const real* q) {
-  for (int i = 0; i < 3; ++i) axis[i] = q[0] < 0 ? -q[1 + i] : q[1 + i];
+  for (int i = 0; i < 3; ++i) axis[i] = select(q[0] < 0, -q[1 + i], q[1 + i]);
   const real sine = normalize3(axis);
   return R(2.0) * atan2_(sine, abs_(q[0]));
 }
 
 // Rotation vector from the orientation `from` to `to`, both unit quaternions; it is the same in either's frame.
-DEVICE void quat_difference(real* out, const real* from, const real* to) {
+template <typename Quat>
+DEVICE void quat_difference(real* out, const Quat& from, const real* to) {
   const real back[4] = {from[0], -from[1], -from[2], -from[3]};
   real turn[4];
   quat_mul(turn, back, to);

@@ -23,7 +23,7 @@ struct BoxDrag {
 
 DEVICE BoxDrag box_drag(const Model& m, int b) {
   const real pi = R(3.14159265358979323846), density = m.opt_density()[0], viscosity = m.opt_viscosity()[0];
-  const real* box = m.body_box() + 3 * b;
+  const auto box = m.body_box() + 3 * b;
   const real diameter = (box[0] + box[1] + box[2]) / R(3.0);
   BoxDrag drag = {R(3.0) * pi * diameter * viscosity, pi * diameter * diameter * diameter * viscosity, {}, {}};
   for (int i = 0; i < 3; ++i) {

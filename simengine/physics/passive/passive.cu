@@ -2,7 +2,8 @@
 
 // Force along tendon t. Its spring has no force within a range of lengths.
 DEVICE real tendon_force(const Model& m, int t, const real* qpos, const real* qvel) {
-  const real length = tendon_length(m, t, qpos), *rest = m.tendon_lengthspring() + 2 * t;
+  const real length = tendon_length(m, t, qpos);
+  const auto rest = m.tendon_lengthspring() + 2 * t;
   const real stretch = length - clamp_(length, rest[0], rest[1]);
   return -(m.tendon_stiffness()[t] * stretch) - m.tendon_damping()[t] * tendon_velocity(m, t, qvel);
 }
@@ -13,8 +14,11 @@ DEVICE void passive(const Model& m, const real* qpos, const real* qvel, real* qf
     // (1) damper
     real force = -m.dof_damping()[v] * qvel[v];
     // (2) spring
-    const real stiffness = m.jnt_stiffness()[j];
-    if (stiffness != 0) force = fma_(-stiffness, joint_stretch(m, j, v - m.jnt_dofadr()[j], qpos), force);
+    const auto stiffness = m.jnt_stiffness()[j];
+    if (any_world(stiffness != 0)) {
+      const real stretch = joint_stretch(m, j, v - m.jnt_dofadr()[j], qpos);
+      force = select(stiffness != 0, fma_(-stiffness, stretch, force), force);
+    }
     qfrc_passive[v] = force;
   }
   lane_sync();

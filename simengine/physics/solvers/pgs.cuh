@@ -242,12 +242,19 @@ DEVICE int descend(const Model& m, const DualProblem<Columns>& d, int n, int* li
 DEVICE void accelerate(const Model& m, const DenseDual& d, const real* qLD, const real* qacc_smooth, real* qacc,
                        real* qfrc_constraint) {
   const int nv = m.nv(), stride = m.nvp();
+#if SIMENGINE_GPU
   DOF_FOR(v, nv) {
     real x = 0;
     OVERLAPPED for (int r = 0; r < d.rows.n; ++r) x = fma_(d.rows.J[r * stride + v], d.force[r], x);
     qfrc_constraint[v] = x;
     qacc[v] = x;
   }
+#else
+  // the same sums, along rows
+  LANE_FOR(v, nv) qacc[v] = 0;
+  for (int r = 0; r < d.rows.n; ++r) LANE_FOR(v, nv) qacc[v] = fma_(d.rows.J[r * stride + v], d.force[r], qacc[v]);
+  LANE_FOR(v, nv) qfrc_constraint[v] = qacc[v];
+#endif
   lane_sync();
   chol_solve(qacc, qLD, nv);
   DOF_FOR(v, nv) qacc[v] += qacc_smooth[v];

@@ -152,3 +152,17 @@ DEVICE real primal_noise(const Model& m, const Point& p, const real* qfrc_smooth
   }
   return 100 * REAL_EPS * REAL_EPS * (abs_(lane_sum(inertial)) + abs_(lane_sum(smooth)));
 }
+
+// For rows that only push: their residuals J a - aref.
+DEVICE void unilateral_residual(const Model& m, int nefc, const real* J, const real* aref, const real* a, real* out) {
+  LANE_FOR(r, nefc) out[r] = row_dot(J, r, m.nvp(), a) - aref[r];
+}
+
+// The same: twice the cost of a point, given M a and the residual of each row.
+DEVICE real twice_unilateral_cost(int nv, int nefc, const real* Ma, const real* qfrc_smooth, const real* a,
+                                  const real* a0, const real* D, const real* jar) {
+  real x = 0;
+  DOF_FOR(i, nv) x = fma_(Ma[i] - qfrc_smooth[i], a[i] - a0[i], x);
+  LANE_FOR(r, nefc) x += select(jar[r] < 0, D[r] * jar[r] * jar[r], R(0.0));
+  return lane_sum(x);
+}

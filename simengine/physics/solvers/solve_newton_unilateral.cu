@@ -57,19 +57,6 @@ DEVICE real line_search(const Model& m, int nefc, const real* D, const real* jar
   return alpha;
 }
 
-DEVICE void residual(const Model& m, int nefc, const real* J, const real* aref, const real* a, real* out) {
-  LANE_FOR(r, nefc) out[r] = row_dot(J, r, m.nvp(), a) - aref[r];
-}
-
-// Twice the cost of a point, given M a and the residual of each row.
-DEVICE real twice_cost(int nv, int nefc, const real* Ma, const real* qfrc_smooth, const real* a, const real* a0,
-                       const real* D, const real* jar) {
-  real x = 0;
-  DOF_FOR(i, nv) x = fma_(Ma[i] - qfrc_smooth[i], a[i] - a0[i], x);
-  LANE_FOR(r, nefc) x += jar[r] < 0 ? D[r] * jar[r] * jar[r] : R(0.0);
-  return lane_sum(x);
-}
-
 // (1) start from qacc_warmstart or qacc_smooth, whichever costs less; sets the point, M times it, and the residuals.
 DEVICE void warm_start(const Model& m, int nefc, const SymRows& M, const real* qfrc_smooth, const real* qacc_smooth,
                        const real* qacc_warmstart, const real* efc_J, const real* efc_D, const real* efc_aref,
@@ -80,13 +67,13 @@ DEVICE void warm_start(const Model& m, int nefc, const SymRows& M, const real* q
     other[i] = i < nv ? qacc_warmstart[i] : R(0.0);
   }
   lane_sync();
-  residual(m, nefc, efc_J, efc_aref, point, jar);
+  unilateral_residual(m, nefc, efc_J, efc_aref, point, jar);
   if (m.opt_warmstart()) {
-    residual(m, nefc, efc_J, efc_aref, other, other_jar);
+    unilateral_residual(m, nefc, efc_J, efc_aref, other, other_jar);
     sym_mul(M, other, Ma, nv);
     lane_sync();
-    const real cold = twice_cost(nv, nefc, qfrc_smooth, qfrc_smooth, point, point, efc_D, jar);
-    const real warm = twice_cost(nv, nefc, Ma, qfrc_smooth, other, point, efc_D, other_jar);
+    const real cold = twice_unilateral_cost(nv, nefc, qfrc_smooth, qfrc_smooth, point, point, efc_D, jar);
+    const real warm = twice_unilateral_cost(nv, nefc, Ma, qfrc_smooth, other, point, efc_D, other_jar);
     if (warm < cold) {
       lane_sync();
       DOF_FOR(i, nv) point[i] = other[i];
@@ -105,6 +92,10 @@ DEVICE void solve_newton_unilateral(const Model& m, const int* nefc, const real*
                                     const real* efc_D, const real* efc_aref, real* qacc, real* efc_force,
                                     real* qfrc_constraint, int* solver_niter, real* efc_jar, real* efc_jv,
                                     real* point, real* Ma, real* descent, real* search, real* Mv, real* hessian) {
+#ifdef TILE
+  newton_in_tile(m, nefc, qM, qfrc_smooth, qacc_smooth, qacc_warmstart, efc_J, efc_D, efc_aref, qacc, efc_force,
+                 qfrc_constraint, solver_niter, efc_jar, efc_jv, point, Ma, descent, search, Mv, hessian);
+#else
   const int nv = m.nv(), n = nefc[0], stride = m.nvp();
   if (n == 0) {
     accelerate_smoothly(m, qacc_smooth, qacc, qfrc_constraint, solver_niter);
@@ -176,4 +167,5 @@ DEVICE void solve_newton_unilateral(const Model& m, const int* nefc, const real*
 #endif
   LANE_FOR(i, 1) solver_niter[0] = iteration;
   lane_sync();
+#endif
 }

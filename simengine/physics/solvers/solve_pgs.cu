@@ -6,6 +6,9 @@ DEVICE int lower(int a, int b) { return a < b ? a : b; }
 // island and are solved separately from the rest. `tree` receives each tree's island.
 DEVICE void find_islands(const Model& m, const Rows& rows, int* efc_island, int* efc_order, int* tree) {
   const int nv = m.nv(), n = rows.n, stride = m.nvp();
+#ifdef MOST_VECTOR_ROWS
+  if (one_island(m, rows, efc_island, efc_order, tree)) return;
+#endif
   LANE_FOR(t, m.ntree()) tree[t] = t;
   int changed = 1;
   while (changed) {
@@ -72,6 +75,16 @@ DEVICE void solve_pgs(const Model& m, const int* nefc, const real* qM, const rea
   const DenseDual d = {{nv, m.nvp()}, rows, efc_Y, efc_b, efc_diagAR, efc_weight, efc_before, efc_force, z};
   int* island_of = reinterpret_cast<int*>(tree);
   find_islands(m, rows, efc_island, efc_order, island_of);
+#ifdef MOST_VECTOR_ROWS
+  if (in_vectors(m, rows, efc_island)) {
+    real trace = 0;
+    for (int v = 0; v < nv; ++v) trace += island_of[m.dof_treeid()[v]] == efc_island[0] ? qM[v * nv + v] : R(0.0);
+    solver_niter[0] = pgs_in_vectors(m, rows, qLD, qacc_smooth, qacc_warmstart, trace, efc_force, efc_Y, efc_b,
+                                     efc_diagAR, efc_weight, efc_before);
+    accelerate(m, d, qLD, qacc_smooth, qacc, qfrc_constraint);
+    return;
+  }
+#endif
   // (2) whitened Jacobian, and residual without forces; (3) warm start: the forces at the last acceleration, or zero if
   // that costs less
 #ifdef PGS_ROWS

@@ -54,7 +54,8 @@ DEVICE real ball_angle(const Model& m, int j, const real* qpos, real* axis) {
 // Stretch of the spring of dof k of joint j; for a rotation, a component of the rotation vector from its rest.
 DEVICE real joint_stretch(const Model& m, int j, int k, const real* qpos) {
   const int adr = m.jnt_qposadr()[j], type = m.jnt_type()[j];
-  const real *q = qpos + adr, *rest = m.qpos_spring() + adr;
+  const real* q = qpos + adr;
+  const auto rest = m.qpos_spring() + adr;
   const int turning = type == JNT_FREE ? 3 : type == JNT_BALL ? 0 : 6;  // first of the three rotational dofs
   if (k < turning) return q[k] - rest[k];
   real quat[4], turned[3];

@@ -1,0 +1,157 @@
+"""Tiled kernels called directly: the bits of the stages one by one, and no access beside the buffers.
+
+Batches have as many worlds as do not fill their last tile. Nothing in memory is padded for tiles.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from simengine.kernels.kernel import Kernel
+from simengine.physics.solvers.solve_newton_unilateral import SOLVE_NEWTON_UNILATERAL
+from simengine.plan import catalogue, tiles
+from simengine.state.fields import FIELD, ROW_CLASSES
+from tests.gpu import memories
+from tests.stages import harness
+from tests.stages.harness import Argument, Memory, arguments, call, changed
+from tests.stages.harness_chain import calls, most_rows, rk_scalars, start
+from tests.stages.harness_sanitizer import Call, Edit, Result, build_tiled, execute, slots_of, supported
+
+SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O1")
+WORLDS = (3, 17)
+PLAIN = (tiles.FRAMES, tiles.FRAMES_SITES, tiles.MOTION, tiles.MOTION_SITES)
+FLUID = (tiles.MOTION_FLUID, tiles.MOTION_FLUID_SITES)
+MOTIONS = [
+    *(("ant", kernel) for kernel in PLAIN[::2]),
+    *(("tendons", kernel) for kernel in PLAIN[1::2]),
+    *(("swimmer", kernel) for kernel in FLUID),
+]
+"""Models, and tiled kernels of the motion that serve them."""
+
+of_motion = pytest.mark.parametrize(("name", "kernel"), MOTIONS, ids=[f"{name}-{k.name}" for name, k in MOTIONS])
+in_both = pytest.mark.parametrize("dtype", ["float32", "float64"])
+integrations = pytest.mark.parametrize(("integrator", "rk_stage"), [("", 0), ("euler", 0), ("rk4", 0), ("rk4", 3)])
+
+
+def finishing(integrator: str) -> Kernel:
+    """The tiled kernel that makes rows, solves, and integrates."""
+    return tiles.in_tiles(catalogue.finish(integrator, SOLVE_NEWTON_UNILATERAL.name, arena=False))
+
+
+def heap(dtype: str, rk_stage: int) -> Memory:
+    """A memory with worlds of many rows."""
+    return memories.start("heap", dtype, rk_stage)
+
+
+def solvable(memory: Memory, kernel: Kernel, integrator: str, rk_stage: int) -> list[Argument]:
+    """Carry out the stages before those of a kernel that solves; returns its arguments for the worlds with rows."""
+    for before, slots in calls(memory, "", 0):
+        if before.stages[0] == catalogue.CONSTRAINT:
+            break
+        call(before, memory, slots)
+    return arguments(kernel, memory, True, most_rows(memory), rk_scalars(integrator, rk_stage))
+
+
+def assert_bits_of_stages(memory: Memory, kernel: Kernel, slots: list[Argument], scalars: dict[str, int]) -> None:
+    """Call a tiled kernel, and its stages each as a kernel of its own: they write the same bits, and nothing beside."""
+    alone, listed = memory.copy(), kernel.tiled_from != 0
+    call(kernel, memory, slots)
+    assert not memory.broken_guards()
+    for single in map(catalogue.single, kernel.stages):
+        call(single, alone, arguments(single, alone, listed, most_rows(memory) if listed else 0, scalars))
+    written = (*kernel.produced, *kernel.updates)
+    assert [name for name in written if changed(memory.arrays[name], alone.arrays[name]).any()] == []
+
+
+@pytest.mark.parametrize("worlds", WORLDS)
+@in_both
+@of_motion
+def test_the_motion_in_tiles_has_the_bits_of_its_stages(name: str, kernel: Kernel, dtype: str, worlds: int) -> None:
+    memory = start(name, dtype, 0, worlds)
+    assert_bits_of_stages(memory, kernel, arguments(kernel, memory), {})
+
+
+@pytest.mark.parametrize("worlds", WORLDS)
+@in_both
+@integrations
+@pytest.mark.parametrize("name", ["ant", "pile"])
+def test_solving_in_tiles_has_the_bits_of_its_stages(
+    name: str, integrator: str, rk_stage: int, dtype: str, worlds: int
+) -> None:
+    kernel, memory = finishing(integrator), start(name, dtype, rk_stage, worlds)
+    slots = solvable(memory, kernel, integrator, rk_stage)
+    assert memory.arrays["num_listed"][0] > 0
+    assert_bits_of_stages(memory, kernel, slots, rk_scalars(integrator, rk_stage))
+
+
+@in_both
+@integrations
+def test_a_tile_has_room_for_any_number_of_rows(integrator: str, rk_stage: int, dtype: str) -> None:
+    """Also for more than the largest size class has in scratch."""
+    kernel, memory = finishing(integrator), heap(dtype, rk_stage)
+    slots = solvable(memory, kernel, integrator, rk_stage)
+    assert most_rows(memory) > ROW_CLASSES[-1]
+    assert_bits_of_stages(memory, kernel, slots, rk_scalars(integrator, rk_stage))
+
+
+def run_sanitized(memory: Memory, kernel: Kernel, slots: list[Argument], edit: Edit = str) -> Result:
+    """Carry out one call under the sanitizers, in which every buffer is an allocation of exactly its size."""
+    if not supported(SANITIZERS[0]):
+        pytest.skip(f"this compiler or machine lacks {SANITIZERS[0]}")
+    program = build_tiled(kernel, memory.dtype, SANITIZERS, edit)
+    recorded = Call(kernel.name, [slot for argument in slots for slot in slots_of(argument, 0)])
+    lists = {f"{name}_0": memory.arrays[name].copy() for name in ("listed", "num_listed")}
+    return execute(program, [kernel], memory.snapshot() | lists, [recorded])
+
+
+def assert_sanitized(memory: Memory, kernel: Kernel, slots: list[Argument]) -> None:
+    result = run_sanitized(memory, kernel, slots)
+    assert not result.reports, result.reports[:3000]
+    assert result.status == 0
+    call(kernel, memory, slots)
+    for name in FIELD:
+        assert not changed(memory.arrays[name], result.buffers[name]).any(), name
+
+
+@pytest.fixture
+def no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Buffers end with the last world, and arenas with their last entry."""
+    monkeypatch.setattr(harness, "BACK", 0)
+    monkeypatch.setattr(harness, "SPARE", 0)
+
+
+@pytest.mark.sanitizer
+@pytest.mark.usefixtures("no_room")
+@in_both
+@pytest.mark.parametrize(("name", "kernel"), [("tendons", PLAIN[1]), ("tendons", PLAIN[3]), ("swimmer", FLUID[1])])
+def test_the_motion_of_a_part_of_a_tile_stays_within_its_buffers(name: str, kernel: Kernel, dtype: str) -> None:
+    for worlds in (1, 3, 17):
+        memory = start(name, dtype, 0, worlds)
+        assert_sanitized(memory, kernel, arguments(kernel, memory))
+
+
+@pytest.mark.sanitizer
+@pytest.mark.usefixtures("no_room")
+@in_both
+@pytest.mark.parametrize(("integrator", "rk_stage"), [("euler", 0), ("rk4", 3)])
+def test_solving_a_part_of_a_tile_stays_within_its_buffers(integrator: str, rk_stage: int, dtype: str) -> None:
+    kernel = finishing(integrator)
+    for worlds in (1, 3, 17):
+        memory = start("ant", dtype, rk_stage, worlds)
+        assert_sanitized(memory, kernel, solvable(memory, kernel, integrator, rk_stage))
+    memory = heap(dtype, rk_stage)
+    assert_sanitized(memory, kernel, solvable(memory, kernel, integrator, rk_stage))
+
+
+@pytest.mark.sanitizer
+def test_a_tile_that_stores_its_repeated_worlds_is_reported() -> None:
+    """Otherwise the tests above would not see an overrun."""
+
+    def edit(source: str) -> str:
+        good = "for (int k = 0; k < TILE; ++k) from[k] = field + size_t(worlds[k]) * words;"
+        assert good in source
+        return source.replace(good, good.replace("worlds[k]", "(worlds[0] + k)"))
+
+    kernel, memory = tiles.MOTION, start("ant", "float32", 0, 3)
+    result = run_sanitized(memory, kernel, arguments(kernel, memory), edit)
+    assert "heap-buffer-overflow" in result.reports
