@@ -177,7 +177,7 @@ def main() -> int:
     options = parser.parse_args()
     rows, header = [], dict[str, Any]()
     for task, entry in load_suite().items():
-        for file in sorted((options.folder / "evaluations").glob(f"{task}*.json")):
+        for file in sorted((options.folder / "evaluations").glob(f"{task}*.json"), key=lambda file: file.stem):
             evaluation = json.loads(file.read_text(encoding="utf-8"))
             if file.stem.partition("-")[0] != task:  # TASK.json, or TASK-seedN.json
                 continue

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from simengine import NonFiniteError, Simulation, load_model
+from simengine import Model, NonFiniteError, Simulation, load_model
 from simengine.backends.select import available_backends
 from tests.islands import heap
 
@@ -34,9 +35,15 @@ PENDULUM = (
 )
 
 
+@cache
+def moving() -> Model:
+    """One model for all simulations, which then share what JAX compiles."""
+    return load_model(MOVING)
+
+
 def prepared(backend: str = "host", dtype: str = "float32", **options: Any) -> Simulation:
     """Three worlds in the middle of their motion, with every kind of state that lasts from step to step."""
-    sim = Simulation(MOVING, 3, backend=backend, dtype=dtype, **options)
+    sim = Simulation(moving(), 3, backend=backend, dtype=dtype, **options)
     rng = np.random.default_rng(1)
     sim.set_params(worlds=[1], body_mass=sim.model.body_mass * 1.3)
     sim.set_params(dof_damping=rng.uniform(0.1, 0.2, (3, sim.model.nv)))
@@ -64,7 +71,7 @@ def bits(sim: Simulation) -> list[dict[str, dict[str, tuple[Any, ...]]]]:
 def test_a_loaded_simulation_goes_on_with_the_same_bits(backend: str, tmp_path: Path) -> None:
     sim = prepared(backend)
     sim.save_state(tmp_path / "state")
-    other = Simulation(MOVING, 3, backend=backend)
+    other = Simulation(moving(), 3, backend=backend)
     other.load_state(tmp_path / "state")
     assert bits(other) == bits(sim)
     assert other.time.tolist() == sim.time.tolist()
@@ -77,7 +84,7 @@ def test_a_loaded_simulation_goes_on_with_the_same_bits(backend: str, tmp_path: 
 def test_float64_and_every_emission_have_the_same_bits(emission: str, tmp_path: Path) -> None:
     sim = prepared(dtype="float64")
     sim.save_state(tmp_path / "state.npz")
-    other = Simulation(MOVING, 3, backend="host", dtype="float64", emission=emission, shards=2)
+    other = Simulation(moving(), 3, backend="host", dtype="float64", emission=emission, shards=2)
     other.load_state(tmp_path / "state.npz")
     sim.step(20)
     other.step(20)
@@ -99,10 +106,10 @@ def test_worlds_of_islands_go_on_with_the_same_bits(tmp_path: Path) -> None:
 
 def test_worlds_without_parameters_of_their_own_keep_the_model_to_the_last_bit() -> None:
     """Parameters that were only read, and worlds for which none was set, have the compiled model's numbers."""
-    sim = Simulation(MOVING, 3, backend="host")
+    sim = Simulation(moving(), 3, backend="host")
     sim.params("dof_armature")
     sim.set_params(worlds=[1], body_mass=sim.model.body_mass * 1.5)
-    plain = Simulation(MOVING, 3, backend="host")
+    plain = Simulation(moving(), 3, backend="host")
     other = sim.copy()
     other.step(30)
     plain.step(30)
@@ -112,7 +119,7 @@ def test_worlds_without_parameters_of_their_own_keep_the_model_to_the_last_bit()
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_state_without_parameters_takes_away_those_that_are_there(backend: str) -> None:
-    plain = Simulation(MOVING, 3, backend=backend)
+    plain = Simulation(moving(), 3, backend=backend)
     state = plain.full_state()
     sim = prepared(backend)
     sim.set_full_state(state)
@@ -190,7 +197,7 @@ def test_a_state_is_a_pytree_of_jax_and_a_copy() -> None:
 @pytest.mark.skipif(len(BACKENDS) < 2, reason="needs a C++ compiler")
 def test_a_state_of_another_backend_agrees_within_rounding() -> None:
     sim = prepared("host")
-    other = Simulation(MOVING, 3, backend="jax")
+    other = Simulation(moving(), 3, backend="jax")
     other.set_full_state(sim.full_state())
     sim.step(3)
     other.step(3)

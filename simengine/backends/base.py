@@ -28,6 +28,15 @@ def matrix_rows_for(nv: int, dtype: str) -> int:
     return nv if LANE_CLASSES[-1] < nv <= 2 * LANE_CLASSES[-1] and dtype == "float32" else 0
 
 
+DUAL_ROWS = {"float32": 3 * LANE_CLASSES[-1], "float64": 2 * LANE_CLASSES[-1]}
+"""The most constraint rows of an island that a GPU's warp holds in registers, by dtype."""
+
+
+def dual_rows_for(nv: int, dtype: str) -> int:
+    """The most rows of an island that PGS has in registers on a GPU; 0 for models with fewer lanes than a warp."""
+    return DUAL_ROWS[dtype] if lanes_for(nv) == LANE_CLASSES[-1] else 0
+
+
 class Candidates(NamedTuple):
     """Executors that may be the fastest.
 
@@ -80,6 +89,10 @@ class Backend(Protocol):
 
     def matrix_rows(self, nv: int, dtype: str) -> int:
         """nv where kernels are compiled for matrices of this size, with two rows in a lane's registers; 0 elsewhere."""
+        ...
+
+    def dual_rows(self, nv: int, dtype: str) -> int:
+        """The most rows of an island without elliptic cones that PGS has in the registers of its lanes."""
         ...
 
     def zeros(self, shape: tuple[int, ...], dtype: str) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from simengine.backends.base import Candidates, StepShape, lanes_for, matrix_rows_for
+from simengine.backends.base import Candidates, StepShape, dual_rows_for, lanes_for, matrix_rows_for
 from simengine.backends.block_shape import worlds_of_block
 from simengine.errors import BackendError
 from simengine.kernels import cuda_build
@@ -97,6 +97,10 @@ class CudaBackend:
     def matrix_rows(self, nv: int, dtype: str) -> int:
         """nv, for matrices of 33 to 64 rows in float32."""
         return matrix_rows_for(nv, dtype)
+
+    def dual_rows(self, nv: int, dtype: str) -> int:
+        """Three rows a lane in float32 and two in float64, for models of more than 16 dofs."""
+        return dual_rows_for(nv, dtype)
 
     def zeros(self, shape: tuple[int, ...], dtype: str) -> Any:
         """A zeroed CuPy array, ready for every stream."""

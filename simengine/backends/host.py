@@ -62,6 +62,10 @@ class HostBackend:
         """0: matrices are in memory."""
         return 0
 
+    def dual_rows(self, nv: int, dtype: str) -> int:
+        """0: one lane has all rows in memory."""
+        return 0
+
     def zeros(self, shape: tuple[int, ...], dtype: str) -> np.ndarray:
         """A zeroed array that starts on a cache line."""
         kind = np.dtype(dtype)

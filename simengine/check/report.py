@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -23,14 +24,16 @@ def relative_error(ours: np.ndarray, theirs: np.ndarray, least: float = 1.0) -> 
     """
     if ours.size != theirs.size:
         return np.inf, np.inf
-    counts = ~np.isnan(theirs)
-    if not counts.any():
+    if not theirs.size:
         return 0.0, 0.0
-    ours, theirs = ours.reshape(theirs.shape)[counts], theirs[counts]
-    absolute = float(np.abs(ours.astype(np.float64) - theirs).max())
-    if not np.isfinite(absolute):
+    ours, largest = ours.reshape(theirs.shape), float(np.abs(theirs).max())
+    if math.isnan(largest):
+        counts = ~np.isnan(theirs)
+        return relative_error(ours[counts], theirs[counts], least)
+    absolute = float(np.abs(np.subtract(ours, theirs, dtype=np.float64)).max())
+    if not math.isfinite(absolute):
         return np.inf, np.inf
-    return absolute, absolute / max(least, float(np.abs(theirs).max()))
+    return absolute, absolute / max(least, largest)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ Their arguments are dictionaries of arrays by field name. The first axis of each
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import mujoco
@@ -75,6 +75,18 @@ def batched_forward(model: ModelTable) -> Any:
     import jax
 
     return jax.jit(batched_evaluation(model), compiler_options=compiler_options())
+
+
+@lru_cache(maxsize=16)
+def compiled(model: ModelTable) -> tuple[Any, Any]:
+    """Return `step_batch` and the evaluation of all worlds, which compile when they are first called.
+
+    Simulations of the same model share them, so that a copy of a simulation compiles nothing.
+    """
+    import jax
+
+    step = partial(step_batch, batched_step(model))
+    return jax.jit(step, static_argnames=("keep",), compiler_options=compiler_options()), batched_forward(model)
 
 
 @cache

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,15 +11,12 @@ from simengine.arrays import Array
 from simengine.backends.host import available_memory
 from simengine.emission.calls import EmittedCall
 from simengine.engines.jax_batch import (
-    batched_forward,
-    batched_step,
-    compiler_options,
+    compiled,
     count_of,
     guarded_status,
     initial_fields,
     row_addresses,
     row_ids,
-    step_batch,
 )
 from simengine.errors import BackendError
 from simengine.model.model_table import ModelTable
@@ -41,8 +37,9 @@ _ALL_FIELDS = frozenset(f.name for f in FIELDS)
 class JaxEngine:
     """Steps groups of worlds with JAX.
 
-    The number of a group stays the same when other groups are added or removed. The step of a group is compiled once,
-    and once more when table fields first differ between its worlds. These fields are then arguments of the step.
+    The number of a group stays the same when other groups are added or removed. The step of a model is compiled once
+    for a number of worlds, and once more when table fields first differ between them. These fields are then arguments
+    of the step.
 
     Attributes:
         valid: for each group, the derived fields whose values are those of the latest evaluation.
@@ -91,14 +88,9 @@ class JaxEngine:
 
     def add(self, model: ModelTable, num_worlds: int) -> int:
         """Add a group and return its number. Raises BackendError, and changes nothing, if memory does not suffice."""
-        import jax
-
         require_state([(model, num_worlds)], "jax", _free_memory(), self._dtype)
         model = model.with_candidates()
-        options = compiler_options()
-        batch = partial(step_batch, batched_step(model))
-        stepped = jax.jit(batch, static_argnames=("keep",), compiler_options=options)
-        forward, state = batched_forward(model), initial_fields(model, num_worlds, self._dtype)
+        (stepped, forward), state = compiled(model), initial_fields(model, num_worlds, self._dtype)
         group, self._following_group = self._following_group, self._following_group + 1
         self._models[group] = model
         self._counts[group], self._bad[group] = {"ncon": 0, "nefc": 0}, 0

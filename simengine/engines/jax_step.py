@@ -260,9 +260,8 @@ def _single_step(m: Any, state: State, ctrl: jax.Array) -> tuple[State, Fields]:
 
 def _rk4_step(m: Any, state: State, ctrl: jax.Array) -> tuple[State, Fields]:
     qpos, qvel, act = state.qpos, state.qvel, _activations(m, state)
-    blank = jax.tree.map(
-        lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), jax.eval_shape(partial(_forward, m), state, ctrl)
-    )
+    forward = jax.jit(partial(_forward, m), inline=True)  # traced once, for the shapes and for the evaluations
+    blank = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), jax.eval_shape(forward, state, ctrl))
 
     def evaluate(carry: tuple[Any, ...], share: tuple[jax.Array, jax.Array]) -> tuple[tuple[Any, ...], Fields]:
         rate, f, mean_rate, mean_qacc, mean_act_dot = carry
@@ -270,7 +269,7 @@ def _rk4_step(m: Any, state: State, ctrl: jax.Array) -> tuple[State, Fields]:
         at_qpos, at_qvel = rk4_point(m, qpos, qvel, rate, f["qacc"], reach)
         rate = rk4_rate(m, rate, reach, at_qvel)
         at_act = act + f["act_dot"] * (reach * float(m.opt_timestep))
-        f = _forward(m, state._replace(qpos=at_qpos, qvel=at_qvel, act=at_act), ctrl)
+        f = forward(state._replace(qpos=at_qpos, qvel=at_qvel, act=at_act), ctrl)
         means = (mean_rate + rate * weight, mean_qacc + f["qacc"] * weight, mean_act_dot + f["act_dot"] * weight)
         return (rate, f, *means), {name: f[name] for name in SENSED}
 

@@ -84,6 +84,7 @@ _HEADERS_AFTER_MODEL = (
     "cone_update.cuh",
     "pgs.cuh",
     "pgs_rows.cuh",
+    "pgs_registers.cuh",
 )
 
 _LARGE_HEADERS = ("large.cuh", "large_hessian.cuh", "large_pgs.cuh")

@@ -15,9 +15,9 @@
 //
 // Collectives: lane_sum is the sum over all lanes, and lane_most the largest x. lane_scan is the sum over the lower
 // lanes. lane_sum_of_key is the sum over the lower lanes with the same key; its total is that over all lanes with the
-// key, and `first` is true for the first of them. lane_ballot has a bit for each lane whose x is not zero; it exists on
-// the GPU only, for groups of at most 32 lanes. lower_at sets an integer in memory to the minimum of itself and x,
-// atomically; the result does not depend on the order of the lanes.
+// key, and `first` is true for the first of them. lane_ballot has a bit for each lane whose x is not zero, and
+// lane_match for each lane with the same x; they exist on the GPU only, for groups of at most 32 lanes. lower_at sets an
+// integer in memory to the minimum of itself and x, atomically; the result does not depend on the order of the lanes.
 //
 // The build defines REAL (float or double), REAL_IS_FLOAT and LANES.
 #pragma once
@@ -108,7 +108,12 @@ DEVICE int lane_any(int x) { return __any_sync(lane_mask(), x); }
 DEVICE unsigned lane_ballot(int x) {
   return __ballot_sync(lane_mask(), x) >> ((LANES < 32 ? group_in_block() * LANES : 0) & 31);
 }
+DEVICE unsigned lane_match(int x) {
+  return __match_any_sync(lane_mask(), x) >> ((LANES < 32 ? group_in_block() * LANES : 0) & 31);
+}
 DEVICE int lowest_bit(unsigned x) { return __ffs(x) - 1; }
+DEVICE int highest_bit(unsigned x) { return 31 - __clz(x); }
+DEVICE unsigned high_product(unsigned x, unsigned y) { return __umulhi(x, y); }
 DEVICE int lane_most(int x) {
 #pragma unroll
   for (int o = LANES / 2; o > 0; o /= 2) x = max(x, __shfl_xor_sync(lane_mask(), x, o, LANES));

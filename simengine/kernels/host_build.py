@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from simengine.errors import BackendError
-from simengine.kernels.cache import cached, digest
+from simengine.kernels.cache import cache_dir, cached, digest
 from simengine.kernels.host_codegen import host_source
 from simengine.kernels.kernel import Kernel
 
@@ -107,18 +107,24 @@ def load_kernels(
 ) -> dict[str, HostFunction]:
     """Functions of kernels by name, each taking a pointer to its argument slots; missing ones are built in parallel.
 
-    The arguments are those of `build_kernel`.
+    The arguments are those of `build_kernel`. A process loads each kernel once from a folder of kernels, with one
+    compiler and its flags.
     """
     wanted = list(kernels)
-    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        paths = list(pool.map(lambda kernel: build_kernel(kernel, dtype, lanes, own_tables=own_tables), wanted))
-    functions: dict[str, HostFunction] = {}
-    for kernel, path in zip(wanted, paths, strict=True):
-        function = getattr(ctypes.CDLL(str(path)), kernel.name)
-        function.argtypes = [ctypes.c_void_p]
-        function.restype = None
-        functions[kernel.name] = function
-    return functions
+    build = (dtype, lanes, own_tables, compiler(), os.environ.get("CXXFLAGS", ""), cache_dir())
+    missing = [kernel for kernel in wanted if (kernel, build) not in _LOADED]
+    if missing:
+        with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+            paths = list(pool.map(lambda kernel: build_kernel(kernel, dtype, lanes, own_tables=own_tables), missing))
+        for kernel, path in zip(missing, paths, strict=True):
+            function = getattr(ctypes.CDLL(str(path)), kernel.name)
+            function.argtypes = [ctypes.c_void_p]
+            function.restype = None
+            _LOADED[kernel, build] = function
+    return {kernel.name: _LOADED[kernel, build] for kernel in wanted}
+
+
+_LOADED: dict[tuple[Kernel, tuple[object, ...]], HostFunction] = {}
 
 
 @lru_cache(maxsize=1)

@@ -8,9 +8,9 @@ bits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from simengine.model.table import resolve
@@ -128,6 +128,11 @@ class Kernel:
         return dict(self.constants).get("MATRIX_ROWS", 0)
 
     @property
+    def dual_rows(self) -> int:
+        """The most constraint rows of an island that PGS solves with its rows in registers; 0 if it never does."""
+        return dict(self.constants).get("PGS_ROWS", 0)
+
+    @property
     def parameters(self) -> tuple[str, ...]:
         """Fields with the parameters of contacts; either all of them are null or none is."""
         return CONTACT_PARAMETERS if self.own_contact_parameters or self.on_islands else ()
@@ -171,6 +176,12 @@ class Kernel:
         }
         return tuple(name for name in self.in_scratch if last_change[name] == index)
 
+    def _pull_words(self, nrow: int) -> int:
+        """Words of PullMemory (pgs_registers.cuh) for worlds of up to `nrow` rows; 0 if rows are not in registers."""
+        rows = min(nrow, self.dual_rows)
+        room = -(-rows // _WARP) * _WARP
+        return (13 + rows) * room + 8 if rows else 0
+
     def plan_scratch(self, sizes: Mapping[str, int], nrow: int, registers: bool) -> ScratchPlan:
         """Assign offsets to the scratch items so that those live at the same time do not overlap.
 
@@ -183,7 +194,7 @@ class Kernel:
         memory = 0 if registers else sizes["nv"] ** 2
         # with two rows in a lane, the parts of four rows beyond the first 32 columns
         hessian = 4 * (self.matrix_rows - _WARP) if self.matrix_rows else memory
-        extra = {"nvp": padded(sizes["nv"]), "nhessian": hessian}
+        extra = {"nvp": padded(sizes["nv"]), "nhessian": hessian, "npull": self._pull_words(nrow)}
         sized = []
         for item in self.scratch_items:
             if item.name in shapes:
@@ -193,10 +204,11 @@ class Kernel:
                 if FIELD[item.name].space == "row":
                     shape = (nrow, *shape)
             sized.append((item, padded(max(1, _product(shape)))))
-        return place_items(sized, {pair for stage in self.stages for pair in stage.in_place})
+        return place_items(tuple(sized), frozenset(pair for stage in self.stages for pair in stage.in_place))
 
 
-def place_items(sized: list[tuple[ScratchItem, int]], shared: Set[tuple[str, str]]) -> ScratchPlan:
+@lru_cache(maxsize=4096)
+def place_items(sized: tuple[tuple[ScratchItem, int], ...], shared: frozenset[tuple[str, str]]) -> ScratchPlan:
     """Assign offsets to items of given sizes in words, so that those live at the same time do not overlap; in few
     words.
 
@@ -206,14 +218,14 @@ def place_items(sized: list[tuple[ScratchItem, int]], shared: Set[tuple[str, str
     return min((_place(order, shared) for order in _orders(sized)), key=lambda plan: plan.words)
 
 
-def _orders(sized: list[tuple[ScratchItem, int]]) -> Iterator[list[tuple[ScratchItem, int]]]:
+def _orders(sized: Sequence[tuple[ScratchItem, int]]) -> Iterator[Sequence[tuple[ScratchItem, int]]]:
     """Orders of placement to try: by first body, largest first, longest lifetime first."""
     yield sized
     yield sorted(sized, key=lambda entry: -entry[1])
     yield sorted(sized, key=lambda entry: (entry[0].first - entry[0].last, -entry[1]))
 
 
-def _place(sized: list[tuple[ScratchItem, int]], shared: Set[tuple[str, str]]) -> ScratchPlan:
+def _place(sized: Sequence[tuple[ScratchItem, int]], shared: Set[tuple[str, str]]) -> ScratchPlan:
     placed: list[tuple[ScratchItem, int, int]] = []
     words = 0
     for item, length in sized:

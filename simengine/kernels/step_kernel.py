@@ -130,7 +130,7 @@ class StepKernel(Kernel):
             else:
                 words = _entry_words(item.name, sizes) * (nrow if item.name in self.rows else 1)
             sized.append((item, padded(max(1, words))))
-        return place_items(sized, frozenset())
+        return place_items(tuple(sized), frozenset())
 
     def plan_global(self, sizes: Mapping[str, int], contacts: int, rows: int) -> ScratchPlan:
         """Offsets in a world's part of global memory, for up to that many contacts and rows."""

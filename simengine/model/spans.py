@@ -38,18 +38,19 @@ def _span(corner: list[_Point]) -> list[int]:
     number, quad = len(corner), list(range(CORNERS))
     if number <= CORNERS:
         return quad
-    area = _area(corner, quad)
+    area = _area(*corner[:CORNERS])
 
     def moves_on(which: int) -> bool:
         nonlocal area
-        trial = list(quad)
-        trial[which] += 1
-        if trial[which] >= (trial[which + 1] if which + 1 < CORNERS else number):
+        if quad[which] + 1 >= (quad[which + 1] if which + 1 < CORNERS else number):
             return False
-        other = _area(corner, trial)
+        quad[which] += 1
+        a, b, c, d = quad
+        other = _area(corner[a], corner[b], corner[c], corner[d])
         if other > area:
-            area, quad[which] = other, trial[which]
+            area = other
             return True
+        quad[which] -= 1
         return False
 
     while moves_on(3):
@@ -60,9 +61,9 @@ def _span(corner: list[_Point]) -> list[int]:
     return quad
 
 
-def _area(corner: list[_Point], quad: list[int]) -> float:
+def _area(a: _Point, b: _Point, c: _Point, d: _Point) -> float:
     """Twice the area of a quadrilateral."""
-    (ax, ay, az), (bx, by, bz), (cx, cy, cz), (dx, dy, dz) = (corner[k] for k in quad)
+    (ax, ay, az), (bx, by, bz), (cx, cy, cz), (dx, dy, dz) = a, b, c, d
     ux, uy, uz, vx, vy, vz = cx - ax, cy - ay, cz - az, dx - bx, dy - by, dz - bz
     x, y, z = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
     return math.sqrt(x * x + y * y + z * z)

@@ -12,7 +12,7 @@ _FIRST_CAPACITY = 64  # entries that an arena starts with, at least
 # Where steps are issued ahead of counts, an arena starts with all entries that its worlds may need, up to the larger of
 # these two limits.
 _AHEAD_CAPACITY = 2**17  # entries of the arena
-_AHEAD_A_WORLD = 16  # entries for each world
+_AHEAD_A_WORLD = {"contact": 16, "row": 32}  # entries for each world, beside rows that it always or often has
 
 
 def arena_fields(model: ModelTable, space: str) -> tuple[Field, ...]:
@@ -51,4 +51,10 @@ def first_entries(model: ModelTable, space: str, worlds: int, ahead: bool) -> in
         return _FIRST_CAPACITY
     most = most_entries(model, space, worlds)
     assert most is not None
-    return max(_FIRST_CAPACITY, min(most, max(worlds * _AHEAD_A_WORLD, _AHEAD_CAPACITY // worlds * worlds)))
+    each = _AHEAD_A_WORLD[space] + (_usual_rows(model) if space == "row" else 0)
+    return max(_FIRST_CAPACITY, min(most, max(worlds * each, _AHEAD_CAPACITY // worlds * worlds)))
+
+
+def _usual_rows(model: ModelTable) -> int:
+    """Rows that every state has, of equalities and friction losses, and half of those that limits may add."""
+    return int(model.eq_rows.sum()) + model.nfriction + model.nlimit // 2

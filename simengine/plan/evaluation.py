@@ -157,7 +157,7 @@ def _in_variant(selection: Selection, item: Launch | Await) -> Launch | Await:
     if isinstance(item, Await):
         return item
     kernel = in_tiles(item.kernel) if selection.tiled else item.kernel
-    return item._replace(kernel=variant_for(selection.model, kernel, selection.matrix_rows))
+    return item._replace(kernel=variant_for(selection.model, kernel, selection.matrix_rows, selection.dual_rows))
 
 
 def _kernels(launches: Launches) -> tuple[Kernel, ...]:
@@ -218,7 +218,7 @@ def _solution(selection: Selection) -> Launches:
     bounded = range(1, min(classes, NUM_CLASSES - 1))
     unbounded = (NUM_CLASSES - 1,) if classes == NUM_CLASSES else ()
     more = tuple(finish(c, _CLASS_COLUMNS[c], c, "") for c in unbounded)
-    if selection.merged and bounded:
+    if selection.merges_solvers and bounded:
         # one launch whose scratch holds the rows of the largest bounded class
         return (*more, finish(bounded[-1], "rows_bounded", NUM_CLASSES, "_bounded"))
     free = of(catalogue.advance(selection.integrator, model.solver), "rows_0", 0, 0, "")

@@ -15,6 +15,9 @@ from simengine.state.fields import FIELD, NUM_CLASSES, ROW_CLASSES, SENSED, entr
 MERGED_WORLDS = 2048
 """Up to this many worlds, a launch costs more than the work that one kernel for several size classes wastes."""
 
+MERGED_DUAL_WORLDS = 512
+"""The same for PGS with its rows in registers."""
+
 MAX_WORLDS_OWN_ADDRESSES = 1024
 """Up to this many worlds, each world adds up the counts of all worlds in less time than waiting for a scan takes."""
 
@@ -30,6 +33,7 @@ class Selection:
         wanted: derived fields that must be valid in memory afterwards.
         ahead: whether calls are issued ahead of counts.
         matrix_rows: rows of the matrices that kernels hold in registers, two in each lane; 0 if they hold none so.
+        dual_rows: the most rows of an island that PGS has in registers; 0 if it has none there.
         tiles: whether worlds may share tiles.
     """
 
@@ -39,6 +43,7 @@ class Selection:
     wanted: frozenset[str]
     ahead: bool
     matrix_rows: int = 0
+    dual_rows: int = 0
     tiles: bool = False
 
     @property
@@ -50,6 +55,15 @@ class Selection:
     def tiled(self) -> bool:
         """Whether tiled kernels compute the motion, and solve."""
         return self.tiles and has_tiles(self.model)
+
+    @property
+    def merges_solvers(self) -> bool:
+        """Whether one launch solves all bounded size classes.
+
+        With rows in registers, scratch grows with the square of the rows: few worlds with room for the most rows are on
+        a multiprocessor at once.
+        """
+        return self.merged and (not self.dual_rows or self.worlds <= MERGED_DUAL_WORLDS)
 
     @property
     def row_classes(self) -> int:

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import mujoco
+
 from simengine.backends.base import Backend, StepShape
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.step_kernel import StepKernel
 from simengine.model.model_table import ModelTable
+from simengine.physics.solvers.solve_pgs import SOLVE_PGS
 from simengine.plan.catalogue import SCAN_KERNEL
 from simengine.plan.evaluation import Evaluation, plan_evaluation
 from simengine.plan.issue import Issue, Issuing
@@ -20,6 +23,8 @@ from simengine.plan.step_kernels import MAX_GLOBAL_BYTES, StepMemory, step_kerne
 from simengine.plan.text import ISSUED, evaluation_facts, phases, plan_text
 from simengine.plan.tiles import LEAST_WORLDS
 from simengine.state.fields import SENSED
+
+_PYRAMIDAL = int(mujoco.mjtCone.mjCONE_PYRAMIDAL)
 
 
 @dataclass(frozen=True)
@@ -120,9 +125,13 @@ class StepPlan:
             wanted: derived fields that must be valid in memory afterwards.
             ahead: whether calls are issued ahead of counts.
         """
-        rows = 0 if self.model.has_islands else self.backend.matrix_rows(self.model.nv, self.dtype)
+        model, matrix, dual = self.model, 0, 0
+        if not model.has_islands:
+            matrix = self.backend.matrix_rows(model.nv, self.dtype)
+            by_rows = model.solver == SOLVE_PGS.name and model.opt_cone == _PYRAMIDAL
+            dual = self.backend.dual_rows(model.nv, self.dtype) if by_rows else 0
         tiles = self.backend.name == "host" and max(self.shard_sizes) >= LEAST_WORLDS
-        return plan_evaluation(Selection(self.model, worlds, integrator, wanted, ahead, rows, tiles), rk_stage)
+        return plan_evaluation(Selection(model, worlds, integrator, wanted, ahead, matrix, dual, tiles), rk_stage)
 
     def step(self, worlds: int, wanted: frozenset[str], ahead: bool) -> tuple[Evaluation, ...]:
         """Plan the evaluations of a step of a shard.

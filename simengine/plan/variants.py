@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 
+from simengine.backends.base import DUAL_ROWS
 from simengine.kernels.codegen import stage_sources
 from simengine.kernels.kernel import Kernel
 from simengine.model.model_table import ModelTable
@@ -17,6 +18,8 @@ MATRIX_SIZES = tuple(range(36, 65, 4))
 """Rows of matrices in registers with two rows in a lane. Kernels are compiled for each size that a model needs."""
 
 _MOST_ROWS_OF_128_REGISTERS = 48  # with more, four blocks of 128 threads on a multiprocessor would spill
+
+_BLOCKS_WITH_DUAL_ROWS = 4  # of 128 threads on a multiprocessor; with five, a thread's registers would spill
 
 
 def with_contact_parameters(kernel: Kernel) -> Kernel:
@@ -60,16 +63,38 @@ def with_matrix_rows(kernel: Kernel, rows: int) -> Kernel:
     )
 
 
-def variant_for(model: ModelTable, kernel: Kernel, matrix_rows: int = 0) -> Kernel:
+def with_dual_rows(kernel: Kernel, rows: int) -> Kernel:
+    """The kernel's variant in which PGS has the rows of an island in registers, where PGS has its rows in scratch.
+
+    The scratch then holds the products of all pairs of rows, and what only makes these is in memory.
+
+    Args:
+        kernel: a kernel over worlds, none of which has an elliptic cone.
+        rows: the most rows of an island that are in registers; 0 for no variant.
+    """
+    if not rows or "efc_before" not in kernel.in_scratch:
+        return kernel
+    return replace(
+        kernel,
+        name=f"{kernel.name}_rows_{rows}",
+        direct=(kernel.direct or frozenset()) | {"efc_Y", "efc_weight"},
+        constants=(*kernel.constants, ("PGS_ROWS", rows)),
+        min_blocks_per_multiprocessor=min(kernel.min_blocks_per_multiprocessor, _BLOCKS_WITH_DUAL_ROWS),
+    )
+
+
+def variant_for(model: ModelTable, kernel: Kernel, matrix_rows: int = 0, dual_rows: int = 0) -> Kernel:
     """The kernel, or its variant where the model needs one; all that a step launches has been through here.
 
     Args:
         model: model of the worlds.
         kernel: the kernel.
         matrix_rows: as in `with_matrix_rows`.
+        dual_rows: as in `with_dual_rows`.
     """
     chosen = with_contact_parameters(kernel) if model.finds_pairs else kernel
-    return with_matrix_rows(with_face_capacity(chosen, model.face_corners), matrix_rows)
+    chosen = with_dual_rows(with_face_capacity(chosen, model.face_corners), dual_rows)
+    return with_matrix_rows(chosen, matrix_rows)
 
 
 def with_largest_faces() -> tuple[Kernel, ...]:
@@ -77,6 +102,11 @@ def with_largest_faces() -> tuple[Kernel, ...]:
     general = catalogue.POSITION_GENERAL
     kernels = (general, *map(catalogue.single, general.stages), *catalogue.NARROW.values(), *PAIR_KERNELS)
     return tuple(variant for k in kernels if (variant := with_face_capacity(k, FACE_CORNERS[-1])) != k)
+
+
+def with_rows_in_registers(dtype: str) -> Kernel:
+    """The variant in which PGS has rows in registers."""
+    return with_dual_rows(catalogue.finish("", catalogue.SOLVE_PGS.name, False), DUAL_ROWS[dtype])
 
 
 def with_wide_matrices(sizes: tuple[int, ...] = MATRIX_SIZES) -> tuple[Kernel, ...]:

@@ -146,12 +146,18 @@ def load(table: ModelTable) -> Any:
 
 
 def prepare(call: Call) -> None:
-    """Make the memory of a call on this process' first GPU in advance, so that its first run need not."""
-    device = jax.local_devices(backend="gpu")[0].local_hardware_id or 0
-    if device not in _memories.get(call, {}):
-        memory = _new(call, device)
-        library = load(call.model)
-        library.simengine_add(ctypes.c_int64(call.number), ctypes.c_int64(device), ctypes.byref(memory.structure))
+    """Make the memory of a call in advance on this process' first GPU, or on those of the mesh of `jax.shard_map`.
+
+    Memory that is made while a program runs waits for its GPU. In a program of several GPUs that may be waiting for
+    another one, which in turn waits for the memory.
+    """
+    number = max(1, jax.sharding.get_abstract_mesh().size)
+    for gpu in jax.local_devices(backend="gpu")[:number]:
+        device = gpu.local_hardware_id or 0
+        if device not in _memories.get(call, {}):
+            memory = _new(call, device)
+            library = load(call.model)
+            library.simengine_add(ctypes.c_int64(call.number), ctypes.c_int64(device), ctypes.byref(memory.structure))
 
 
 def _new(call: Call, device: int) -> CudaMemory:

@@ -17,7 +17,7 @@ class Memories(Protocol):
         ...
 
     def prepare(self, call: Call) -> None:
-        """Make the memory of a call in advance, so that its first run need not."""
+        """Make the memory of a call in advance, on the devices of the present mesh, so that its first run need not."""
         ...
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -18,6 +20,8 @@ STATE_FIELDS: tuple[str, ...] = tuple(name for name in INTEGRATION_STATE if name
 
 class BatchState(NamedTuple):
     """The state of n worlds of one model. The first axis of each array is the world.
+
+    For JAX it is a tree of the arrays that have entries, so activations of a model without any are no leaf of it.
 
     Attributes:
         qpos: (n, nq) coordinates [m, rad].
@@ -49,6 +53,51 @@ class BatchState(NamedTuple):
     stalled: jax.Array
 
 
+class _Empty(NamedTuple):
+    """Stands for an array without entries in a tree whose leaves are no arrays.
+
+    Attributes:
+        entry: shape of one world's entry, as in (n, *entry).
+        dtype: name of the array's type.
+    """
+
+    entry: tuple[int, ...]
+    dtype: str
+
+
+Shape = tuple[tuple[str, _Empty], ...]  # the fields without entries, by name
+
+
+def _described(state: BatchState, value: Any) -> _Empty | None:
+    """What stands for a field without entries; None for a field that has some."""
+    if isinstance(value, _Empty):
+        return value
+    worlds = getattr(state.nstep, "shape", None)
+    entries: int = getattr(value, "size", 1)
+    if worlds is None or 0 in worlds or entries:
+        return None
+    return _Empty(tuple(value.shape[len(worlds) :]), np.dtype(value.dtype).name)
+
+
+def _flatten_with_keys(state: BatchState) -> tuple[list[tuple[Any, Any]], Shape]:
+    empty = {name: what for name, value in state._asdict().items() if (what := _described(state, value)) is not None}
+    leaves = [(jax.tree_util.GetAttrKey(n), v) for n, v in state._asdict().items() if n not in empty]
+    return leaves, tuple(empty.items())
+
+
+def _unflatten(shape: Shape, leaves: Iterable[Any]) -> BatchState:
+    empty = dict(shape)
+    values = dict(zip((name for name in BatchState._fields if name not in empty), leaves, strict=True))
+    worlds = getattr(values["nstep"], "shape", None)
+    for name, what in empty.items():
+        values[name] = what if worlds is None else np.zeros((*worlds, *what.entry), what.dtype)
+    return BatchState(**values)
+
+
+# XLA of jaxlib 0.11.2 crashes where `jax.shard_map` returns an array without entries
+jax.tree_util.register_pytree_with_keys(BatchState, _flatten_with_keys, _unflatten)
+
+
 def entry_of(table: ModelTable, name: str, dtype: str) -> tuple[tuple[int, ...], str]:
     """Shape and type of one world's entry of a field."""
     field = FIELD[name]
@@ -64,9 +113,15 @@ def initial_batch(model: Model | ModelTable, num_worlds: int, dtype: Any = "floa
         dtype: "float32" or "float64"; the second needs JAX's 64-bit mode.
     """
     table = table_of(model)
-    values = {}
+    values = {"stalled": jnp.asarray(np.zeros((), np.int32))}
     for name in STATE_FIELDS:
         shape, kind = entry_of(table, name, np.dtype(dtype).name)
         start = np.broadcast_to(np.asarray(table.initial.get(name, 0)), shape)
-        values[name] = jnp.broadcast_to(jnp.asarray(start, kind), (num_worlds, *shape))
-    return BatchState(**values, stalled=jnp.zeros(num_worlds, jnp.int32))
+        values[name] = jnp.asarray(start.astype(kind), kind)
+    return BatchState(**_in_every_world(values, num_worlds))
+
+
+@partial(jax.jit, static_argnames="num_worlds")
+def _in_every_world(values: dict[str, jax.Array], num_worlds: int) -> dict[str, jax.Array]:
+    """Each array once for every world: one program, which takes less time to compile than one for each array."""
+    return {name: jnp.broadcast_to(value, (num_worlds, *value.shape)) for name, value in values.items()}

@@ -152,7 +152,7 @@ def changed(name: str, field: str, factor: float, term: float = 0.0) -> Model:
     ],
 )
 def test_a_changed_table_is_found_at_its_stage(name: str, field: str, factor: float, stage: str, first: str) -> None:
-    report = check_model(changed(name, field, factor), backend="host", dtype="float64", num_states=60, num_steps=60)
+    report = check_model(changed(name, field, factor), backend="host", dtype="float64", num_states=20, num_steps=20)
     assert not report.passed
     assert (report.failures[0].stage, report.failures[0].field) == (stage, first), report.verdict()
     assert first in report.verdict()

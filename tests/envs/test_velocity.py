@@ -46,6 +46,7 @@ def test_actuators_follow_the_order_of_the_joints(name: str) -> None:
 
 def test_a_vector_environment_with_everything_random() -> None:
     envs = gymnasium.make_vec("simengine/QuadrupedRough-v0", num_envs=4, backend="host", push_interval=0.1)
+    envs.action_space.seed(0)
     first, infos = envs.reset(seed=0)
     assert first.shape == (4, 48)
     assert sum(envs.unwrapped.observation_structure.values()) == 48
@@ -58,7 +59,7 @@ def test_a_vector_environment_with_everything_random() -> None:
         assert np.isfinite(observation).all()
         assert not terminations.any()
         total = sum(infos[name] for name in infos if name.startswith("reward_"))
-        np.testing.assert_allclose(rewards, total, rtol=1e-5)
+        np.testing.assert_allclose(rewards, total, rtol=1e-5, atol=1e-7)  # terms of both signs may cancel
 
 
 def test_a_robot_that_stands_tracks_the_command_to_stand_and_a_fallen_one_ends() -> None:
@@ -131,18 +132,18 @@ def test_wrong_arguments_are_refused(arguments: dict[str, Any], message: str) ->
 
 def test_without_its_package_a_robot_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mujoco_menagerie", None)
+    monkeypatch.setitem(sys.modules, "mjlab", None)
     legged_model.cache_clear()
     with pytest.raises(ImportError, match=r"robot 'go1' is a model of MuJoCo Menagerie.*install simengine\[robots\]"):
         gymnasium.make("simengine/Go1Flat-v0", backend="host")
 
 
 @pytest.mark.parametrize(("name", "joints"), [("go1", 12), ("g1", 29)])
-def test_robots_of_the_menagerie_stand_on_their_feet(name: str, joints: int) -> None:
-    """Needs the package, and its files in a cache, a checkout or the network."""
-    pytest.importorskip("mujoco_menagerie")
+def test_robots_of_other_packages_stand_on_their_feet(name: str, joints: int) -> None:
+    """Needs mjlab, or MuJoCo Menagerie with its files in a cache, a checkout or the network."""
     try:
         model = legged_model(name, False)
-    except FileNotFoundError as error:
+    except (ImportError, FileNotFoundError) as error:
         pytest.skip(str(error))
     assert model.nu == joints
     data = mujoco.MjData(model.mj)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,12 @@ INCLUDES = [f"-I{folder}" for folder in (PACKAGE / "kernels", PACKAGE / "physics
 OPTIONS = ("-std=c++17", "-O1", "-g", "-ffp-contract=off", "-fsanitize=thread", "-Wno-unknown-pragmas", "-pthread")
 
 
-def passes(program: Path, source: str, trials: int, *definitions: str) -> None:
-    """Compile a program of this folder and run it; its exit status must be 0."""
-    command = ("g++", *OPTIONS, *definitions, *INCLUDES, str(HERE / source), "-o", str(program))
+def passes(program: Path, source: str, arguments: int | Iterable[int], *options: str) -> None:
+    """Compile a program of this folder and run it with integer arguments; its exit status must be 0."""
+    command = ("g++", *OPTIONS, *options, *INCLUDES, str(HERE / source), "-o", str(program))
     subprocess.run(command, check=True)
-    done = subprocess.run([str(program), str(trials)], capture_output=True, text=True, timeout=300, check=False)
+    given = [arguments] if isinstance(arguments, int) else arguments
+    done = subprocess.run([str(program), *map(str, given)], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -43,7 +43,17 @@ unsigned lane_ballot(int x) {
   lane_sync();
   return found;
 }
+unsigned lane_match(int x) {
+  slots[lane_id] = x;
+  lane_sync();
+  unsigned found = 0;
+  for (int i = 0; i < LANES; ++i) found |= unsigned(slots[i] == x) << i;
+  lane_sync();
+  return found;
+}
 int lowest_bit(unsigned x) { return __builtin_ffs(int(x)) - 1; }
+int highest_bit(unsigned x) { return 31 - __builtin_clz(x); }
+unsigned high_product(unsigned x, unsigned y) { return unsigned((unsigned long long)(x) * y >> 32); }
 #define __popc __builtin_popcount
 real fma_(real a, real b, real c) { return std::fma(a, b, c); }
 real sqrt_(real x) { return std::sqrt(x); }
@@ -52,8 +62,11 @@ void envelope_factor(real*, int) { std::abort(); }
 void row_solve(real*, const real*, int) { std::abort(); }
 
 real lane_sum(real x) {
+  slots[lane_id] = x;
+  lane_sync();
   real sum = 0;
-  for (int i = 0; i < LANES; ++i) sum += lane_get(x, i);
+  for (int i = 0; i < LANES; ++i) sum += slots[i];
+  lane_sync();
   return sum;
 }
 

@@ -53,6 +53,26 @@ def simulated(sim: simengine.Simulation, state: simengine.BatchState, ctrl: np.n
     return sim
 
 
+def test_a_state_is_a_tree_of_the_arrays_that_have_entries() -> None:
+    """XLA of jaxlib 0.11.2 crashes where `jax.shard_map` returns an array without entries."""
+    state = simengine.initial_state(model_of("ant"), num_worlds=WORLDS)
+    assert state.act.shape == (WORLDS, 0)
+    assert state.mocap_quat.shape == (WORLDS, 0, 4)
+    assert all(leaf.size for leaf in jax.tree.leaves(state))
+    half = jax.tree.map(lambda x: x[:2], state)
+    assert half.mocap_quat.shape == (2, 0, 4)
+    assert half.mocap_quat.dtype == state.qpos.dtype
+    specs = jax.tree.map(lambda _: "worlds", state)
+    assert jax.tree.structure(specs) == jax.tree.structure(state) == jax.tree.structure(half)
+    shapes = jax.eval_shape(lambda s: jax.vmap(lambda own: own)(s), jax.tree.map(lambda x: x[None], state))
+    assert shapes.act.shape == (1, WORLDS, 0)
+    paths = [jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_leaves_with_path(state)]
+    assert ".qpos" in paths
+    assert ".act" not in paths
+    acting = simengine.initial_state(model_of("actuators"), num_worlds=WORLDS)
+    assert any(leaf is acting.act for leaf in jax.tree.leaves(acting))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", ["ant", "half_cheetah", "actuators", "tendons", "linkage", "rubble", "terrain"])
 def test_a_scan_of_steps_has_the_bits_of_a_simulation(name: str, dtype: str) -> None:

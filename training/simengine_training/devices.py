@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from simengine_training.errors import TrainingError
@@ -65,4 +66,44 @@ def over_devices(function: Callable[..., Any], mesh: Mesh | None, inputs: Any, o
     if mesh is None:
         return function
     specs = [tuple(PartitionSpec(AXIS) if split else PartitionSpec() for split in which) for which in (inputs, outputs)]
-    return jax.shard_map(function, mesh=mesh, in_specs=specs[0], out_specs=specs[1], check_vma=False)
+
+    def parallel(*arguments: Any) -> Any:
+        made: list[Any] = []
+
+        def run(*parts: Any) -> Any:
+            results = function(*_with_empty(parts, arguments, inputs, 1 / mesh.size))
+            made.append(jax.eval_shape(lambda: results))
+            return _without_empty(results)
+
+        # XLA of jaxlib 0.11.2 crashes on arrays without entries, such as activations of a model that has none
+        split = jax.shard_map(run, mesh=mesh, in_specs=specs[0], out_specs=specs[1], check_vma=False)
+        return _with_empty(split(*_without_empty(arguments)), made[0], outputs, mesh.size)
+
+    return parallel
+
+
+def _without_empty(tree: Any) -> Any:
+    """A tree with None for each array that has no entries."""
+    return jax.tree.map(lambda x: x if x.size else None, tree)
+
+
+def _with_empty(parts: Any, like: Any, split: tuple[bool, ...], factor: float) -> Any:
+    """Trees with the arrays that `_without_empty` left out.
+
+    Args:
+        parts: the trees.
+        like: trees with the shapes and types of all arrays.
+        split: for each tree, whether its arrays are divided by worlds.
+        factor: factor of the number of worlds from `like` to the result.
+    """
+
+    def back(shape: Any, part: Any, by_worlds: bool) -> Any:
+        if part is not None:
+            return part
+        first = round(shape.shape[0] * factor) if by_worlds else shape.shape[0]
+        return jnp.zeros((first, *shape.shape[1:]), shape.dtype)
+
+    return tuple(
+        jax.tree.map(lambda shape, part, own=own: back(shape, part, own), *trees)
+        for own, *trees in zip(split, like, parts, strict=True)
+    )

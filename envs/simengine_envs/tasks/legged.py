@@ -13,6 +13,7 @@ import simengine
 from simengine.errors import did_you_mean
 from simengine.zoo import model_path
 from simengine_envs.tasks.ground import lay_ground
+from simengine_envs.tasks.published import published_spec
 
 Vector = tuple[float, float, float]
 
@@ -40,7 +41,7 @@ class Legged(NamedTuple):
     Attributes:
         feet: sites at the feet.
         roughness: height of the rough ground that it can walk on [m].
-        package: name of the robot in MuJoCo Menagerie; None for a robot of `simengine.zoo`.
+        package: name of the robot in MuJoCo Menagerie and in mjlab; None for a robot of `simengine.zoo`.
         drives: for robots of a package, by a word in the names of their joints; the first that fits is taken.
         soles: for robots of a package, positions of the spheres of a foot in the frame of its body; none for one sphere
             at the site.
@@ -88,7 +89,7 @@ ROBOTS: dict[str, Legged] = {
         sole_radius=0.006,
     ),
 }
-"""Robots by name: `quadruped` and `biped` are of `simengine.zoo`, the others of MuJoCo Menagerie."""
+"""Robots by name: `quadruped` and `biped` are of `simengine.zoo`, the others of MuJoCo Menagerie or mjlab."""
 
 
 class Stance(NamedTuple):
@@ -127,21 +128,23 @@ def legged_model(name: str, rough: bool) -> simengine.Model:
         rough: whether the ground is a height field.
 
     Raises:
-        ImportError: the robot needs MuJoCo Menagerie, which is not installed.
-        FileNotFoundError: MuJoCo Menagerie cannot provide the robot's files.
+        ImportError: neither MuJoCo Menagerie nor mjlab is installed, one of which the robot needs.
+        FileNotFoundError: MuJoCo Menagerie cannot provide the robot's files, and mjlab is not installed.
     """
     robot = legged(name)
-    spec = _packaged(name, robot) if robot.package else mujoco.MjSpec.from_file(str(model_path(name)))
+    if robot.package:
+        spec = _with_feet(published_spec(name, robot.package), robot)
+    else:
+        spec = mujoco.MjSpec.from_file(str(model_path(name)))
     lay_ground(spec, robot.roughness * rough)
     return simengine.load_model(spec.compile())
 
 
-def _packaged(name: str, robot: Legged) -> mujoco.MjSpec:
-    """A robot of MuJoCo Menagerie with actuators, feet and a home pose of our own, so that its version matters little.
+def _with_feet(spec: mujoco.MjSpec, robot: Legged) -> mujoco.MjSpec:
+    """A robot of another package with actuators, feet and a home pose of our own, so that its version matters little.
 
     Only the feet touch the ground.
     """
-    spec = _menagerie(name, robot)
     spec.option.timestep = _TIMESTEP
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     spec.option.cone, spec.option.impratio = mujoco.mjtCone.mjCONE_PYRAMIDAL, 1
@@ -161,23 +164,6 @@ def _packaged(name: str, robot: Legged) -> mujoco.MjSpec:
                 priority=1,
             )
     return _with_drives(spec, robot)
-
-
-def _menagerie(name: str, robot: Legged) -> mujoco.MjSpec:
-    try:
-        import mujoco_menagerie as menagerie
-    except ImportError as error:
-        raise ImportError(
-            f"robot {name!r} is a model of MuJoCo Menagerie ({error}); install simengine[robots]"
-        ) from error
-    found = menagerie.get(robot.package)
-    try:
-        return found.spec(found.default_model)
-    except (menagerie.MenagerieError, OSError) as error:
-        raise FileNotFoundError(
-            f"MuJoCo Menagerie cannot provide robot {name!r} ({error}); connect to the network, or set MENAGERIE_ROOT "
-            "to a checkout"
-        ) from error
 
 
 def _with_drives(spec: mujoco.MjSpec, robot: Legged) -> mujoco.MjSpec:

@@ -32,7 +32,7 @@ struct AllColumns {
                                     const int* list, real* z) const {
     DOF_FOR(v, n) {
       real x = 0;
-      ROLLED for (int k = 0; k < listed; ++k) {
+      OVERLAPPED for (int k = 0; k < listed; ++k) {
         const int r = list[k], dim = rows_together(m, rows, r);
         ROLLED for (int i = 0; i < dim; ++i) x = fma_(Y[(r + i) * stride + v], force[r + i], x);
       }
@@ -105,20 +105,11 @@ DEVICE void whiten(const Model& m, const Rows& rows, const real* qLD, const real
   cone_blocks(m, rows, efc_Y, stride, efc_diagAR, efc_weight);
 }
 
-// (3) warm start: the forces at the last acceleration. Each lane returns its part of 1/2 z' z; force_cost gives the
+// (3) warm start: the forces at the residuals in d.before. Each lane returns its part of 1/2 z' z; force_cost gives the
 // rest of the cost, row by row.
 template <class Columns>
-DEVICE real warm_force(const Model& m, const DualProblem<Columns>& d, const int* list, int listed,
-                       const real* qacc_warmstart) {
+DEVICE real force_at(const Model& m, const DualProblem<Columns>& d, const int* list, int listed) {
   const Rows& rows = d.rows;
-  LANE_FOR(r, rows.n) {
-    real jar = -rows.aref[r];
-    const real* J = rows.J + size_t(r) * d.columns.stride;
-    const typename Columns::Row row = d.columns.row(r);
-    ROLLED for (int c = 0; c < row.width; ++c) jar = fma_(J[c], qacc_warmstart[row.dof(c)], jar);
-    d.before[r] = jar;
-  }
-  lane_sync();
   LANE_FOR(r, rows.n) {
     const int dim = rows_together(m, rows, r);
     if (dim) row_law(m, rows, r, dim, d.before + r, d.force + r, (real*)0);
@@ -131,6 +122,22 @@ DEVICE real warm_force(const Model& m, const DualProblem<Columns>& d, const int*
   real cost = 0;
   DOF_FOR(v, m.nv()) cost = fma_(R(0.5) * d.z[v], d.z[v], cost);
   return cost;
+}
+
+// The same at the last acceleration.
+template <class Columns>
+DEVICE real warm_force(const Model& m, const DualProblem<Columns>& d, const int* list, int listed,
+                       const real* qacc_warmstart) {
+  const Rows& rows = d.rows;
+  LANE_FOR(r, rows.n) {
+    real jar = -rows.aref[r];
+    const real* J = rows.J + size_t(r) * d.columns.stride;
+    const typename Columns::Row row = d.columns.row(r);
+    ROLLED for (int c = 0; c < row.width; ++c) jar = fma_(J[c], qacc_warmstart[row.dof(c)], jar);
+    d.before[r] = jar;
+  }
+  lane_sync();
+  return force_at(m, d, list, listed);
 }
 
 // The part of the cost that depends on the force of row r alone: f b + 1/2 R f^2.
@@ -238,7 +245,7 @@ DEVICE void accelerate(const Model& m, const DenseDual& d, const real* qLD, cons
 #if SIMENGINE_GPU
   DOF_FOR(v, nv) {
     real x = 0;
-    ROLLED for (int r = 0; r < d.rows.n; ++r) x = fma_(d.rows.J[r * stride + v], d.force[r], x);
+    OVERLAPPED for (int r = 0; r < d.rows.n; ++r) x = fma_(d.rows.J[r * stride + v], d.force[r], x);
     qfrc_constraint[v] = x;
     qacc[v] = x;
   }

@@ -18,10 +18,12 @@ DEVICE void find_islands(const Model& m, const Rows& rows, int* efc_island, int*
       int lowest = m.ntree();
       ROLLED for (int e = 0; e < dim * stride; ++e) {
         if (rows.J[r * stride + e] != 0) lowest = lower(lowest, tree[m.dof_treeid()[e % stride]]);
+        if (lowest == 0) break;
       }
       ROLLED for (int i = 0; i < dim; ++i) efc_island[r + i] = lowest;
     }
     lane_sync();
+    if (m.ntree() == 1) break;
     changed = 0;
     LANE_FOR(t, m.ntree()) {
       int lowest = tree[t];
@@ -34,13 +36,20 @@ DEVICE void find_islands(const Model& m, const Rows& rows, int* efc_island, int*
       changed |= lowest != tree[t];
       tree[t] = lowest;
     }
-    changed = m.ntree() > 1 && lane_any(changed);
+    changed = lane_any(changed);
   }
   lane_sync();
   LANE_FOR(r, n) {
     if (!rows_together(m, rows, r)) efc_island[r] = m.ntree() + 1;
   }
   lane_sync();
+  int others = 0;
+  LANE_FOR(r, n) others |= efc_island[r] != efc_island[0];
+  if (!lane_any(others)) {
+    LANE_FOR(r, n) efc_order[r] = r;
+    lane_sync();
+    return;
+  }
   LANE_FOR(r, n) {
     int place = 0;
     const int own = efc_island[r];
@@ -56,7 +65,7 @@ DEVICE void solve_pgs(const Model& m, const int* nefc, const real* qM, const rea
                       const int* contact_efc_address, const int* contact_cand, real* qacc, real* efc_force,
                       real* qfrc_constraint, int* solver_niter, real* efc_Y, real* efc_b, real* efc_diagAR,
                       real* efc_weight, real* efc_before, int* efc_island, int* efc_order, real* z, real* draw,
-                      real* tree) {
+                      real* tree, real* pull) {
   const int nv = m.nv(), n = nefc[0];
   const Rows rows = {n, efc_type, efc_id, contact_efc_address, contact_cand, efc_J, efc_D, efc_aref, efc_frictionloss};
   if (n == 0) {
@@ -77,10 +86,15 @@ DEVICE void solve_pgs(const Model& m, const int* nefc, const real* qM, const rea
     return;
   }
 #endif
-  // (2) whitened Jacobian, and residual without forces
+  // (2) whitened Jacobian, and residual without forces; (3) warm start: the forces at the last acceleration, or zero if
+  // that costs less
+#ifdef PGS_ROWS
+  whiten_in_registers(m, rows, qLD, qacc_smooth, qacc_warmstart, efc_Y, efc_b, efc_diagAR, efc_weight, efc_before);
+  real cost = force_at(m, d, efc_order, n);
+#else
   whiten(m, rows, qLD, qacc_smooth, efc_Y, efc_b, efc_diagAR, efc_weight);
-  // (3) warm start: the forces at the last acceleration, or zero if that costs less
   real cost = warm_force(m, d, efc_order, n, qacc_warmstart);
+#endif
   LANE_FOR(r, n) cost += force_cost(d, r);
   const bool none = lane_sum(cost) > 0;
   lane_sync();
@@ -97,7 +111,13 @@ DEVICE void solve_pgs(const Model& m, const int* nefc, const real* qM, const rea
     for (end = begin; end < n && efc_island[efc_order[end]] == island;) ++end;
     real trace = 0;
     DOF_FOR(v, nv) trace += island_of[m.dof_treeid()[v]] == island ? qM[v * nv + v] : R(0.0);
-    const int number = descend(m, d, end - begin, efc_order + begin, lane_sum(trace), reinterpret_cast<int*>(draw));
+    int* list = efc_order + begin;
+    trace = lane_sum(trace);
+#ifdef PGS_ROWS
+    const int number = descend_anyhow(m, d, end - begin, list, trace, reinterpret_cast<int*>(draw), pull);
+#else
+    const int number = descend(m, d, end - begin, list, trace, reinterpret_cast<int*>(draw));
+#endif
     most = number > most ? number : most;
   }
   // (8) acceleration due to the forces

@@ -13,7 +13,7 @@ SOLVE_PGS = Stage(
         *("qacc", "efc_force", "qfrc_constraint", "solver_niter"),
         *("efc_Y", "efc_b", "efc_diagAR", "efc_weight", "efc_before", "efc_island", "efc_order"),
     ),
-    scratch=(("z", ("nvp",)), ("draw", (32,)), ("tree", ("ntree",))),
+    scratch=(("z", ("nvp",)), ("draw", (32,)), ("tree", ("ntree",)), ("pull", ("npull",))),
     flops=20000,
     jax="solve_pgs_jax:solve_pgs",
 )
