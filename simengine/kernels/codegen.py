@@ -83,8 +83,8 @@ _HEADERS_AFTER_MODEL = (
     "newton_tile.cuh",
     "cone_update.cuh",
     "pgs.cuh",
-    "pgs_registers.cuh",
     "pgs_rows.cuh",
+    "pgs_registers.cuh",
 )
 
 _LARGE_HEADERS = ("large.cuh", "large_hessian.cuh", "large_pgs.cuh")

@@ -107,8 +107,8 @@ def load_kernels(
 ) -> dict[str, HostFunction]:
     """Functions of kernels by name, each taking a pointer to its argument slots; missing ones are built in parallel.
 
-    A process loads each kernel once from a folder of kernels, with one compiler and its flags. The arguments are those
-    of `build_kernel`.
+    The arguments are those of `build_kernel`. A process loads each kernel once from a folder of kernels, with one
+    compiler and its flags.
     """
     wanted = list(kernels)
     build = (dtype, lanes, own_tables, compiler(), os.environ.get("CXXFLAGS", ""), cache_dir())

@@ -52,6 +52,11 @@ class Selection:
         return self.ahead and not self.model.has_islands and self.worlds <= MERGED_WORLDS
 
     @property
+    def tiled(self) -> bool:
+        """Whether tiled kernels compute the motion, and solve."""
+        return self.tiles and has_tiles(self.model)
+
+    @property
     def merges_solvers(self) -> bool:
         """Whether one launch solves all bounded size classes.
 
@@ -59,11 +64,6 @@ class Selection:
         a multiprocessor at once.
         """
         return self.merged and (not self.dual_rows or self.worlds <= MERGED_DUAL_WORLDS)
-
-    @property
-    def tiled(self) -> bool:
-        """Whether tiled kernels compute the motion, and solve."""
-        return self.tiles and has_tiles(self.model)
 
     @property
     def row_classes(self) -> int:

@@ -44,20 +44,21 @@ struct SweepOrders {
   }
 };
 
-// The rows of an island in vectors.
+// The rows of an island in vectors: WIDTH is the number of rows, rounded up to a power of two, and at least 16.
+template <int WIDTH>
 struct VectorRows {
-  typedef Lanes Row[MOST_VECTOR_ROWS / VECTOR_WIDTH];
+  static constexpr int VECTORS = WIDTH / VECTOR_WIDTH;
+  typedef Lanes Row[VECTORS];
 
-  int vectors;  // of a row, as many as there are rows to hold
   Row b, inverse, diagonal, low, high, force, before;
-  Row Y[MOST_VECTOR_DOFS];     // transposed: for each dof, its entry of each row
-  Row A[MOST_VECTOR_ROWS];     // A + R
-  Row pull[MOST_VECTOR_ROWS];  // A_rj / d_j, without the diagonal
-  bool bounded;                // whether some force is bounded from above
+  Row Y[MOST_VECTOR_DOFS];  // transposed: for each dof, its entry of each row
+  Row A[WIDTH];             // A + R
+  Row pull[WIDTH];          // A_rj / d_j, without the diagonal
+  bool bounded;             // whether some force is bounded from above
 
   static REAL& entry(Row& row, int i) { return reinterpret_cast<REAL*>(row)[i]; }
-  void bound(Row& x) const {
-    for (int q = 0; q < vectors; ++q) {
+  static void bound(const Row& low, const Row& high, Row& x) {
+    for (int q = 0; q < VECTORS; ++q) {
       x[q] = x[q] > high[q] ? high[q] : x[q];
       x[q] = x[q] < low[q] ? low[q] : x[q];
     }
@@ -73,20 +74,18 @@ struct VectorRows {
   }
 
   // out += scale * row
-  void add(Row& out, REAL scale, const Row& row) const {
-    for (int q = 0; q < vectors; ++q) out[q] = vector_fma(every(scale), row[q], out[q]);
+  static void add(Row& out, REAL scale, const Row& row) {
+    for (int q = 0; q < VECTORS; ++q) out[q] = vector_fma(every(scale), row[q], out[q]);
   }
 
   // (2) whitened Jacobian, A + R, residual without forces, and bounds of the forces
   void prepare(const Model& m, const Rows& rows, const real* qLD, const real* qacc_smooth) {
     const int nv = m.nv(), stride = m.nvp(), n = rows.n;
-    Row regularisation;
-    const int together = VECTOR_WIDTH > 4 ? VECTOR_WIDTH : 4;  // total() takes four at once
-    vectors = (n + together - 1) / together * together / VECTOR_WIDTH;
+    Row regularisation = {};
     bounded = false;
-    for (int q = 0; q < vectors; ++q) b[q] = diagonal[q] = low[q] = high[q] = regularisation[q] = Lanes{};
+    for (int q = 0; q < VECTORS; ++q) b[q] = diagonal[q] = low[q] = high[q] = Lanes{};
     for (int v = 0; v < nv; ++v) {
-      for (int q = 0; q < vectors; ++q) Y[v][q] = Lanes{};
+      for (int q = 0; q < VECTORS; ++q) Y[v][q] = Lanes{};
     }
     for (int r = 0; r < n; ++r) {
       const int type = rows.type[r];
@@ -101,20 +100,19 @@ struct VectorRows {
     for (int v = 0; v < nv; ++v) add(b, qacc_smooth[v], Y[v]);
     for (int v = 0; v < nv; ++v) {
       const REAL scale = reciprocal_(qLD[v * nv + v]);
-      for (int q = 0; q < vectors; ++q) Y[v][q] *= scale;
+      for (int q = 0; q < VECTORS; ++q) Y[v][q] *= scale;
       for (int w = v + 1; w < nv; ++w) add(Y[w], -qLD[w * nv + v], Y[v]);
     }
     for (int r = 0; r < n; ++r) {
-      Row sum;
-      for (int q = 0; q < vectors; ++q) sum[q] = Lanes{};
+      Row sum = {};
       for (int v = 0; v < nv; ++v) add(sum, entry(Y[v], r), Y[v]);
       entry(sum, r) += entry(regularisation, r);
-      for (int q = 0; q < vectors; ++q) A[r][q] = sum[q];
+      for (int q = 0; q < VECTORS; ++q) A[r][q] = sum[q];
       entry(diagonal, r) = entry(sum, r);
     }
-    for (int q = 0; q < vectors; ++q) inverse[q] = every(1) / (diagonal[q] > 0 ? diagonal[q] : every(1));
+    for (int q = 0; q < VECTORS; ++q) inverse[q] = every(1) / (diagonal[q] > 0 ? diagonal[q] : every(1));
     for (int r = 0; r < n; ++r) {
-      for (int q = 0; q < vectors; ++q) pull[r][q] = A[r][q] * inverse[q];
+      for (int q = 0; q < VECTORS; ++q) pull[r][q] = A[r][q] * inverse[q];
       entry(pull[r], r) = 0;
     }
   }
@@ -122,29 +120,28 @@ struct VectorRows {
   // (3) warm start: the forces at the last acceleration, or zero if that costs less
   void start(const Model& m, const Rows& rows, const real* qacc_warmstart) {
     const int nv = m.nv(), stride = m.nvp(), n = rows.n;
-    for (int q = 0; q < vectors; ++q) force[q] = before[q] = Lanes{};
+    for (int q = 0; q < VECTORS; ++q) force[q] = before[q] = Lanes{};
     if (!m.opt_warmstart()) return;
     for (int r = 0; r < n; ++r) {
       real jar = -rows.aref[r];
       for (int v = 0; v < nv; ++v) jar = fma_(rows.J[r * stride + v], qacc_warmstart[v], jar);
       entry(force, r) = -(rows.D[r] * jar);
     }
-    bound(force);
-    Row cost;
-    for (int q = 0; q < vectors; ++q) cost[q] = Lanes{};
+    bound(low, high, force);
+    Row cost = {};
     for (int r = 0; r < n; ++r) add(cost, R(0.5) * entry(force, r), A[r]);
-    for (int q = 0; q < vectors; ++q) cost[q] = force[q] * (b[q] + cost[q]);
+    for (int q = 0; q < VECTORS; ++q) cost[q] = force[q] * (b[q] + cost[q]);
     const bool none = total(cost, n) > 0;
-    for (int q = 0; q < vectors; ++q) before[q] = force[q] = none ? Lanes{} : force[q];
+    for (int q = 0; q < VECTORS; ++q) before[q] = force[q] = none ? Lanes{} : force[q];
   }
 
   // (5) one sweep in the given order. `change` receives the changes of the forces, and `gap` how far each force was
   // from its best without bounds.
   void sweep(const unsigned char* order, int n, Row& change, Row& gap) {
     alignas(64) Row best;
-    for (int q = 0; q < vectors; ++q) best[q] = -b[q] * inverse[q];
+    for (int q = 0; q < VECTORS; ++q) best[q] = -b[q] * inverse[q];
     for (int r = 0; r < n; ++r) add(best, -entry(force, r), pull[r]);
-    if (vectors == 1) {
+    if (VECTORS == 1) {
       sweep_in_registers(order, n, best[0], change[0], gap[0]);
       return;
     }
@@ -188,17 +185,17 @@ struct VectorRows {
     while (iteration < m.opt_iterations()) {
       // (4) extrapolate, and clamp to the bounds
       const real momentum = since_restart > 1 ? divide_(R(1.0) * (since_restart - 1), R(1.0) * (since_restart + 2)) : 0;
-      Row start, change, gap, improvement, against;
-      for (int q = 0; q < vectors; ++q) {
+      Row start;
+      for (int q = 0; q < VECTORS; ++q) {
         start[q] = vector_fma(every(momentum), force[q] - before[q], force[q]);
         before[q] = force[q];
         force[q] = start[q];
-        change[q] = gap[q] = Lanes{};
       }
-      if (momentum > 0) bound(force);
-      for (int q = 0; q < vectors; ++q) start[q] = force[q];
+      if (momentum > 0) bound(low, high, force);
+      for (int q = 0; q < VECTORS; ++q) start[q] = force[q];
+      Row change = {}, gap = {}, improvement, against;
       sweep(orders.of(n, iteration), n, change, gap);
-      for (int q = 0; q < vectors; ++q) {
+      for (int q = 0; q < VECTORS; ++q) {
         improvement[q] = -change[q] * diagonal[q] * vector_fma(every(R(0.5)), change[q], gap[q]);
         against[q] = -change[q] * (start[q] - before[q]);
       }
@@ -239,10 +236,11 @@ DEVICE bool in_vectors(const Model& m, const Rows& rows, const int* efc_island) 
 }
 
 // Solve, and write what the solver of pgs.cuh would leave for each row.
+template <int WIDTH>
 DEVICE int pgs_in_vectors(const Model& m, const Rows& rows, const real* qLD, const real* qacc_smooth,
                           const real* qacc_warmstart, real trace, real* efc_force, real* efc_Y, real* efc_b,
                           real* efc_diagAR, real* efc_weight, real* efc_before) {
-  alignas(64) static thread_local VectorRows own;
+  alignas(64) static thread_local VectorRows<WIDTH> own;
   own.prepare(m, rows, qLD, qacc_smooth);
   own.start(m, rows, qacc_warmstart);
   const int iterations = own.descend(m, rows.n, trace);

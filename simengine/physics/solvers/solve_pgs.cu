@@ -79,8 +79,9 @@ DEVICE void solve_pgs(const Model& m, const int* nefc, const real* qM, const rea
   if (in_vectors(m, rows, efc_island)) {
     real trace = 0;
     for (int v = 0; v < nv; ++v) trace += island_of[m.dof_treeid()[v]] == efc_island[0] ? qM[v * nv + v] : R(0.0);
-    solver_niter[0] = pgs_in_vectors(m, rows, qLD, qacc_smooth, qacc_warmstart, trace, efc_force, efc_Y, efc_b,
-                                     efc_diagAR, efc_weight, efc_before);
+    const auto solve = n <= 16 ? pgs_in_vectors<16> : n <= 32 ? pgs_in_vectors<32> : pgs_in_vectors<64>;
+    solver_niter[0] = solve(m, rows, qLD, qacc_smooth, qacc_warmstart, trace, efc_force, efc_Y, efc_b, efc_diagAR,
+                            efc_weight, efc_before);
     accelerate(m, d, qLD, qacc_smooth, qacc, qfrc_constraint);
     return;
   }
