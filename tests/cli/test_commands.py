@@ -27,9 +27,9 @@ def call_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, 
     return json.loads(printed)
 
 
-def kernels_of(name: str, backend: str = "host") -> set[str]:
+def kernels_of(name: str, backend: str = "host", worlds: int = 1, **options: Any) -> set[str]:
     """Kernels of the first step of a model from its initial state."""
-    sim = Simulation(name, 1, backend=backend)
+    sim = Simulation(name, worlds, backend=backend, **options)
     sim.step()
     return {call.name for call in sim.schedule.kernel_list}
 
@@ -97,7 +97,7 @@ def test_trace_writes_events_and_picture(executor: str, tmp_path: Path, capsys: 
     result = call_json(capsys, "trace", "ant", *SMALL, *options)
     events = [e for e in json.loads((out / "trace.json").read_text())["traceEvents"] if e["ph"] == "X"]
     assert len(events) == result["calls"] >= 12  # four evaluations of at least three kernels
-    assert {event["name"] for event in events} >= kernels_of("ant")
+    assert {event["name"] for event in events} >= kernels_of("ant", worlds=4, executor=executor)
     assert (out / "trace.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -55,6 +55,7 @@ int lowest_bit(unsigned x) { return __builtin_ffs(int(x)) - 1; }
 int highest_bit(unsigned x) { return 31 - __builtin_clz(x); }
 unsigned high_product(unsigned x, unsigned y) { return unsigned((unsigned long long)(x) * y >> 32); }
 #define __popc __builtin_popcount
+real select(bool condition, real a, real b) { return condition ? a : b; }
 real fma_(real a, real b, real c) { return std::fma(a, b, c); }
 real sqrt_(real x) { return std::sqrt(x); }
 real reciprocal_(real x) { return 1 / x; }
