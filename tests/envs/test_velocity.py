@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -17,6 +18,7 @@ from simengine_envs import PureEnv
 from simengine_envs.tasks.commands import next_level
 from simengine_envs.tasks.ground import height_near, rough_heights
 from simengine_envs.tasks.legged import ROBOTS, legged_model
+from simengine_envs.tasks.published import published_spec
 from simengine_envs.tasks.velocity import VelocityTracking
 
 STILL: dict[str, Any] = {"push_interval": 0.0, "noise": {}, "friction_scale": None, "mass_scale": None}
@@ -136,6 +138,20 @@ def test_without_its_package_a_robot_names_the_extra(monkeypatch: pytest.MonkeyP
     legged_model.cache_clear()
     with pytest.raises(ImportError, match=r"robot 'go1' is a model of MuJoCo Menagerie.*install simengine\[robots\]"):
         gymnasium.make("simengine/Go1Flat-v0", backend="host")
+
+
+def test_a_robot_comes_from_mjlab_where_menagerie_is_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """mjlab is looked up and not imported, since that takes long."""
+    folder = tmp_path / "mjlab" / "asset_zoo" / "robots" / "tripod" / "xmls"
+    folder.mkdir(parents=True)
+    (tmp_path / "mjlab" / "__init__.py").write_text("raise RuntimeError('imported')")
+    (folder / "tripod.xml").write_text('<mujoco model="tripod"><worldbody><site/></worldbody></mujoco>')
+    monkeypatch.setitem(sys.modules, "mujoco_menagerie", None)
+    monkeypatch.delitem(sys.modules, "mjlab", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert published_spec("tripod", "tripod").modelname == "tripod"
+    with pytest.raises(ImportError, match=r"robot 'quadripod'.*install simengine\[robots\]"):
+        published_spec("quadripod", "quadripod")
 
 
 @pytest.mark.parametrize(("name", "joints"), [("go1", 12), ("g1", 29)])

@@ -73,6 +73,13 @@ def test_a_state_is_a_tree_of_the_arrays_that_have_entries() -> None:
     assert any(leaf is acting.act for leaf in jax.tree.leaves(acting))
 
 
+@pytest.mark.parametrize("worlds", [4096, 32768])
+def test_there_is_room_for_the_rows_that_every_state_has_and_for_feet(worlds: int) -> None:
+    model = model_of("biped")
+    assert model.table.nfriction > 16
+    assert simengine.contact_capacity(model, worlds)[1] >= model.table.nfriction + 32
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", ["ant", "half_cheetah", "actuators", "tendons", "linkage", "rubble", "terrain"])
 def test_a_scan_of_steps_has_the_bits_of_a_simulation(name: str, dtype: str) -> None:
