@@ -30,6 +30,9 @@ POST_CONSTRAINT_FIELDS = frozenset({"cacc", "cfrc_int", "cfrc_ext"})
 # `lax.cond` leaves them out of most steps; a GPU would then wait in every step for the host to look at the mask. If
 # worlds have masses of their own, 4096 starts of a quadruped read and write 165 MB in some 30 kernels.
 RESTARTS_UNDER_MASK = frozenset({"cuda"})
+# Up to this number of worlds that start an episode in one step are gathered, started and put back, without a start for
+# every world. Ends of episodes are spread over time, so that a step of 1024 worlds seldom has more.
+FEW_RESTARTS = 32
 
 
 class PureEnv:
@@ -281,13 +284,26 @@ class PureEnv:
         """The state with new episodes in worlds of a mask (n,)."""
 
         def restarted(now: EnvState) -> EnvState:
-            last = {**now.memory, "episode_length": now.length, "episode_return": now.total}
-            fresh = self._started(now.keys, now.episode + 1, last, now.params, mask)
-            return jax.tree.map(lambda old, new: _where(mask, new, old), now, fresh)
+            return jax.tree.map(lambda old, new: _where(mask, new, old), now, self._next_of(now, mask))
+
+        def few_restarted(now: EnvState) -> EnvState:
+            chosen = jnp.nonzero(mask, size=FEW_RESTARTS, fill_value=len(mask))[0]
+            some = jax.tree.map(lambda x: x.at[chosen].get(mode="clip"), now)
+            fresh = self._next_of(some, chosen < len(mask))
+            return jax.tree.map(lambda old, new: old.at[chosen].set(new, mode="drop"), now, fresh)
 
         if self.backend in RESTARTS_UNDER_MASK:
             return restarted(state)
-        return jax.lax.cond(mask.any(), restarted, lambda now: now, state)
+        if len(mask) <= 4 * FEW_RESTARTS:
+            return jax.lax.cond(mask.any(), restarted, lambda now: now, state)
+        ended = mask.sum()
+        which = (ended > 0).astype(jnp.int32) + (ended > FEW_RESTARTS)
+        return jax.lax.switch(which, (lambda now: now, few_restarted, restarted), state)
+
+    def _next_of(self, now: EnvState, mask: jax.Array) -> EnvState:
+        """New episodes after those of a state. Derived fields are valid in worlds of a mask (n,) only."""
+        last = {**now.memory, "episode_length": now.length, "episode_return": now.total}
+        return self._started(now.keys, now.episode + 1, last, now.params, mask)
 
     def stall_message(self, stalled: np.ndarray) -> str:
         """A sentence on worlds of a mask (n,) that stood still since the memory for contacts was full."""
