@@ -2,20 +2,6 @@
 // that a lane handles on the way; those with a height field, whose work the lanes share; and those that need a search,
 // which are listed first, so that few searches far from each other among the candidates run side by side.
 
-// For the LANES candidate pairs from `base` on: count the contacts of those with a height field. Lane k receives the
-// number of contacts of its pair, base + k, and its share of the rows of all.
-DEVICE void count_hfields(const Model& m, int base, int ncand, const real* geom_xpos, const real* geom_xmat,
-                          int* number, int* rows) {
-  ROLLED for (int k = 0; k < LANES && base + k < ncand; ++k) {
-    const int c = base + k;
-    if (m.cand_type()[c] != TYPE_HFIELD || apart<true>(m, c, geom_xpos, geom_xmat)) continue;
-    int share;
-    const int found = count_hfield(m, c, geom_xpos, geom_xmat, &share);
-    if (lane() == k) *number = found;
-    *rows += share;
-  }
-}
-
 // Search for the contacts of the listed pairs, one lane each, and keep the first ones for the narrowphase. Writes the
 // number of contacts of each pair, and returns whether the lane found any; `rows` receives its share of their rows.
 DEVICE bool search_pairs(const Model& m, const int* search_cand, int searches, const real* geom_xpos,
@@ -46,19 +32,26 @@ DEVICE void collision_general(const Model& m, const real* qpos, const int* eq_ac
   const bool healthy = world_status[0] == STATUS_HEALTHY, searching = m.nsearch() > 0;
   const int ncand = healthy ? m.ncand() : 0;
   int sum = 0, contacts = 0, rows = healthy ? standing_rows(m, eq_active) : 0, types = 0;
-  // (1) contacts of pairs without a search. The lanes add up contacts, or pairs with a search if the model has any;
+  if (m.nhfield() && healthy) {
+    LANE_FOR(c, ncand) cand_adr[c] = 0;
+    lane_sync();
+    count_hfields(m, geom_xpos, geom_xmat, cand_adr, &rows);
+    lane_sync();
+  }
+  // (1) contacts of pairs without a search, and of those with a height field as they were counted. The lanes add up contacts, or pairs with a search if the model has any;
   // cand_adr receives the number of contacts then, and otherwise the index of the first
   ROLLED for (int base = 0; base < m.ncand(); base += LANES) {
     const int c = base + lane();
     int number = 0, more_rows = 0, total;
     bool search = false;
-    if (c < ncand && m.cand_type()[c] == TYPE_CONVEX) {
+    if (c < ncand && m.cand_type()[c] == TYPE_HFIELD) {
+      number = cand_adr[c];
+    } else if (c < ncand && m.cand_type()[c] == TYPE_CONVEX) {
       search = !apart<true>(m, c, geom_xpos, geom_xmat);
     } else if (c < ncand) {
       Contact found[MAX_CONTACTS];
       number = count_pair<collide_any, true>(m, c, geom_xpos, geom_xmat, found, &more_rows);
     }
-    count_hfields(m, base, ncand, geom_xpos, geom_xmat, &number, &more_rows);
     const int place = sum + lane_scan(searching ? search : number, &total);
     if (c < m.ncand()) cand_adr[c] = searching ? number : place;
     if (search) search_cand[place] = c;

@@ -4,7 +4,8 @@
 // The polytope starts as a large tetrahedron of support points, which need not contain the origin. Faces have signed
 // distances, and the face with the smallest one is expanded, so that the origin is inside once none is negative. Faces
 // too thin to have a normal stay in the mesh but are never expanded. The faces removed by an expansion are a connected
-// patch around the expanded face, even if rounding makes other faces visible.
+// patch around the expanded face, even if rounding makes other faces visible. Each face knows its neighbours, so that
+// an expansion looks only at the patch and its rim.
 #pragma once
 
 #define EPA_VERTICES 48
@@ -22,6 +23,7 @@ struct Polytope {
   real w[EPA_VERTICES][3], dir[EPA_VERTICES][3];
   real normal[EPA_FACES][3], dist[EPA_FACES], doubt[EPA_FACES];
   unsigned char corner[EPA_FACES][3], alive[EPA_FACES];
+  unsigned char link[EPA_FACES][3];  // the face on the other side of the edge from each corner to the next
   real scale;
   int vertices, faces;  // numbers of them; removed faces count until others take their places
 };
@@ -42,6 +44,7 @@ DEVICE_CALL void put_face(Polytope& p, int face, int a, int b, int c) {
   p.corner[face][0] = a;
   p.corner[face][1] = b;
   p.corner[face][2] = c;
+  for (int k = 0; k < 3; ++k) p.link[face][k] = face;  // nothing, until it is linked
   p.alive[face] = 1;
   p.faces = face < p.faces ? p.faces : face + 1;
 }
@@ -90,27 +93,30 @@ DEVICE void first_polytope(const Difference& d, Polytope& p) {
   put_face(p, 1, 0, 3, b);
   put_face(p, 2, b, 3, c);
   put_face(p, 3, c, 3, 0);
+  const unsigned char links[4][3] = {{1, 2, 3}, {3, 2, 0}, {1, 3, 0}, {2, 1, 0}};
+  for (int f = 0; f < 4; ++f) {
+    for (int k = 0; k < 3; ++k) p.link[f][k] = links[f][k];
+  }
 }
 
 DEVICE int least_face(const Polytope& p) {
   int best = 0;
   real least = REAL_MAX;
-  ROLLED for (int f = 0; f < p.faces; ++f) {
-    if (p.alive[f] && p.dist[f] < least) {
-      least = p.dist[f];
-      best = f;
-    }
+  OVERLAPPED for (int f = 0; f < p.faces; ++f) {
+    const real dist = p.dist[f];
+    best = dist < least ? f : best;
+    least = dist < least ? dist : least;
   }
   return best;
 }
 
-// The face on the other side of the directed edge from a to b.
-DEVICE_CALL int neighbour(const Polytope& p, int a, int b) {
-  ROLLED for (int f = 0; f < p.faces; ++f) {
-    const unsigned char* c = p.corner[f];
-    if (p.alive[f] && ((c[1] == a && c[0] == b) || (c[2] == a && c[1] == b) || (c[0] == a && c[2] == b))) return f;
+DEVICE int next_corner(int k) { return k == 2 ? 0 : k + 1; }
+
+// Let `other` be the neighbour of a face across the face's edge from a to b.
+DEVICE void link_edge(Polytope& p, int face, int a, int b, int other) {
+  for (int k = 0; k < 3; ++k) {
+    if (p.corner[face][k] == a && p.corner[face][next_corner(k)] == b) p.link[face][k] = other;
   }
-  return -1;
 }
 
 // Whether vertex v is above a face by more than rounding errors, which are larger for the normal of a thin face.
@@ -121,31 +127,47 @@ DEVICE bool sees(const Polytope& p, int face, int v, real slack) {
 // (2) remove the faces around `face` that are visible from vertex v, and connect the rim of the hole to v. Returns
 // false if the capacity is too small.
 DEVICE bool expand(Polytope& p, int v, int face, real slack) {
-  unsigned char rim[EPA_RIM][2], hole[EPA_RIM];
+  unsigned char rim[EPA_RIM][3], hole[EPA_RIM];  // start and end of an edge of the rim, and the face behind it
+  unsigned char from[EPA_VERTICES];  // the new face whose edge of the rim starts at a vertex; EPA_FACES if there is none
   int edges = 0, holes = 1;
   hole[0] = face;
   p.alive[face] = 2;
   ROLLED for (int next = 0; next < holes; ++next) {
     ROLLED for (int k = 0; k < 3; ++k) {
-      const int a = p.corner[hole[next]][k], b = p.corner[hole[next]][k == 2 ? 0 : k + 1];
-      const int f = neighbour(p, a, b);
-      if (f < 0 || p.alive[f] == 2) continue;
+      const int f = p.link[hole[next]][k];
+      if (p.alive[f] != 1) continue;
       if (edges == EPA_RIM || holes == EPA_RIM) return false;
       if (sees(p, f, v, slack)) {
         p.alive[f] = 2;
         hole[holes++] = f;
       } else {
-        rim[edges][0] = a;
-        rim[edges++][1] = b;
+        rim[edges][0] = p.corner[hole[next]][k];
+        rim[edges][1] = p.corner[hole[next]][next_corner(k)];
+        rim[edges++][2] = f;
+        from[rim[edges - 1][1]] = EPA_FACES;
       }
     }
   }
-  ROLLED for (int h = 0; h < holes; ++h) p.alive[hole[h]] = 0;
+  ROLLED for (int h = 0; h < holes; ++h) {
+    p.alive[hole[h]] = 0;
+    p.dist[hole[h]] = REAL_MAX;
+  }
   int f = 0;
   ROLLED for (int e = 0; e < edges; ++e) {
     while (f < p.faces && p.alive[f]) ++f;
     if (f == EPA_FACES) return false;
-    put_face(p, f, rim[e][0], rim[e][1], v);
+    const int a = rim[e][0], b = rim[e][1], behind = rim[e][2];
+    put_face(p, f, a, b, v);
+    p.link[f][0] = behind;
+    link_edge(p, behind, b, a, f);
+    from[a] = f;
+  }
+  ROLLED for (int e = 0; e < edges; ++e) {
+    // the faces of two edges of the rim, the second of which starts where the first ends, have an edge to v in common
+    const int one = from[rim[e][0]], two = from[rim[e][1]];
+    if (two == EPA_FACES) continue;  // rounding has left the rim open
+    p.link[one][1] = two;
+    p.link[two][2] = one;
   }
   return true;
 }
