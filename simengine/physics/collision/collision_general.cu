@@ -32,14 +32,15 @@ DEVICE void collision_general(const Model& m, const real* qpos, const int* eq_ac
   const bool healthy = world_status[0] == STATUS_HEALTHY, searching = m.nsearch() > 0;
   const int ncand = healthy ? m.ncand() : 0;
   int sum = 0, contacts = 0, rows = healthy ? standing_rows(m, eq_active) : 0, types = 0;
-  if (m.nhfield() && healthy) {
+  if (m.nhfield() && healthy) {  // the numbers of contacts wait in cand_adr
     LANE_FOR(c, ncand) cand_adr[c] = 0;
     lane_sync();
     count_hfields(m, geom_xpos, geom_xmat, cand_adr, &rows);
     lane_sync();
   }
-  // (1) contacts of pairs without a search, and of those with a height field as they were counted. The lanes add up contacts, or pairs with a search if the model has any;
-  // cand_adr receives the number of contacts then, and otherwise the index of the first
+  // (1) contacts of pairs without a search; those with a height field are counted already. The lanes add up contacts, or
+  // pairs with a search if the model has any; cand_adr receives the number of contacts then, and otherwise the index of
+  // the first
   ROLLED for (int base = 0; base < m.ncand(); base += LANES) {
     const int c = base + lane();
     int number = 0, more_rows = 0, total;

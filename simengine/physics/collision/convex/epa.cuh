@@ -128,7 +128,7 @@ DEVICE bool sees(const Polytope& p, int face, int v, real slack) {
 // false if the capacity is too small.
 DEVICE bool expand(Polytope& p, int v, int face, real slack) {
   unsigned char rim[EPA_RIM][3], hole[EPA_RIM];  // start and end of an edge of the rim, and the face behind it
-  unsigned char from[EPA_VERTICES];  // the new face whose edge of the rim starts at a vertex; EPA_FACES if there is none
+  unsigned char from[EPA_VERTICES];              // the new face whose edge of the rim starts at a vertex, or EPA_FACES
   int edges = 0, holes = 1;
   hole[0] = face;
   p.alive[face] = 2;

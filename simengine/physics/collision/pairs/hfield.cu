@@ -138,7 +138,7 @@ struct PrismRounds {
     const int place = already + lane_sum_of_key(pair, hit, &total, &first);
     const int number = already + total < MAX_HFIELD ? already + total : MAX_HFIELD;
     hit = hit && place < MAX_HFIELD;
-    if (hit) pairs.take(pair, place, contact);
+    if (hit) pairs.take(pair, place, contact);  // (5) in their order
     pairs.end(pair, first, number, hit ? &contact : nullptr);
     before = lane_most(pair == current ? number : 0);
     open = current;
@@ -221,7 +221,9 @@ struct StoredFields {
   }
   DEVICE_METHOD Pair pair(int c) const { return pair_of(m, c, geom_xpos, geom_xmat); }
   DEVICE_METHOD real margin(int c) const { return detection_margin(m, c); }
-  DEVICE_METHOD void take(int c, int place, const Contact& contact) const { out.put(cand_adr[c] + place, &contact, 1, c); }
+  DEVICE_METHOD void take(int c, int place, const Contact& contact) const {
+    out.put(cand_adr[c] + place, &contact, 1, c);
+  }
   DEVICE_METHOD void end(int, bool, int, const Contact*) const {}
 };
 
