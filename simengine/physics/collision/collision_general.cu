@@ -38,9 +38,9 @@ DEVICE void collision_general(const Model& m, const real* qpos, const int* eq_ac
     count_hfields(m, geom_xpos, geom_xmat, cand_adr, &rows);
     lane_sync();
   }
-  // (1) contacts of pairs without a search; those with a height field are counted already. The lanes add up contacts, or
-  // pairs with a search if the model has any; cand_adr receives the number of contacts then, and otherwise the index of
-  // the first
+  // (1) contacts of pairs without a search; those with a height field are counted already. The lanes add up contacts,
+  // or pairs with a search if the model has any; cand_adr receives the number of contacts then, and otherwise the index
+  // of the first
   ROLLED for (int base = 0; base < m.ncand(); base += LANES) {
     const int c = base + lane();
     int number = 0, more_rows = 0, total;
