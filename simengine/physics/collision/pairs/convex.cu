@@ -61,7 +61,7 @@ DEVICE_CALL int collide_convex(const Pair& p, real margin, Contact* out) {
   const Solid a = solid_of(m, p.geom1, d.a, p.size1, simplex, kinks, normal, 0, margin, d.scale);
   const Solid b = solid_of(m, p.geom2, d.b, p.size2, simplex, kinks, inward, 1, margin, d.scale);
   Contact found[MAX_CONVEX];
-  const int number = lying_contacts(a, b, p.pos1, margin, found);
+  const int number = lying_contacts(a, b, p.pos1, margin, d.scale, found);
   for (int k = 0; k < number; ++k) out[k] = found[k];
   return number ? number : 1;
 }
