@@ -183,11 +183,12 @@ DEVICE real area(const Spot* p, int number, const int* quad) {
   return abs_((c.x - a.x) * (d.y - b.y) - (c.y - a.y) * (d.x - b.x));
 }
 
-// The search for four corners: those of now, their area, and whether steps that keep the area are taken or were met.
+// The search for four corners: those of now, and their area. A free search takes steps that keep the area; another one
+// only says whether it met such steps.
 struct Search {
   int quad[4];
   real most;
-  bool level, met;
+  bool free, met;
 };
 
 // Advance one corner by one if that makes the area larger.
@@ -198,16 +199,17 @@ DEVICE_CALL bool move_on(const Spot* p, int number, int corner, Search& s) {
   bool moves = next > s.most * LARGER;
   if (!moves && next * LARGER >= s.most && s.quad[corner] < end) {
     s.met = true;
-    moves = s.level;
+    moves = s.free;
   }
   if (!moves) --s.quad[corner];
   else s.most = max_(s.most, next);
   return moves;
 }
 
-// A triangle has one corner twice, as the second and the third. Move the latter on, and the fourth if that is reached,
-// if that makes the area larger.
+// Where the third corner coincides with the second, advance it, and the fourth if that is reached, if that makes the
+// area larger.
 DEVICE_CALL bool part(const Spot* p, int number, Search& s) {
+  if (!s.free || s.quad[1] != s.quad[2]) return false;
   const int third = s.quad[2] + 1, trial[4] = {s.quad[0], s.quad[1], third, s.quad[3] + (s.quad[3] == third)};
   const real next = area(p, number, trial);
   if (!(next > s.most * LARGER)) return false;
@@ -216,20 +218,20 @@ DEVICE_CALL bool part(const Spot* p, int number, Search& s) {
   return true;
 }
 
-// Write four corners that span a large area to `best` if they span more than `least`; returns their area. The first
-// corner goes once round the polygon, and the others advance while the area grows: the third and the second after each
-// step of the fourth. Where the first one has reached the second, a triangle may be the largest so far. It is the same
-// one if the second corner goes on to the third, from where all can part.
-DEVICE_CALL real search(const Spot* p, int number, real least, Search& s, int* best) {
+// Write four corners that span a large area to `best` if they span more than `least`. The first corner goes once round
+// the polygon, and the others advance while the area grows: the third and the second after each step of the fourth.
+// Where the first one has reached the second, a triangle may be the largest so far. In a free search the second corner
+// then goes on to the third, which is the same triangle, and from where all can part.
+DEVICE_CALL void search(const Spot* p, int number, real least, Search& s, int* best) {
   for (int k = 0; k < 4; ++k) s.quad[k] = k;
   s.most = area(p, number, s.quad);
   ROLLED for (; s.quad[0] < number; ++s.quad[0]) {
-    ROLLED while (move_on(p, number, 3, s) || (s.quad[1] == s.quad[2] && part(p, number, s))) {
+    ROLLED while (move_on(p, number, 3, s) || part(p, number, s)) {
       ROLLED while (move_on(p, number, 2, s)) {
       }
       ROLLED while (move_on(p, number, 1, s)) {
       }
-      if (s.quad[0] == s.quad[1] && s.quad[2] == s.quad[1] + 1) ++s.quad[1];
+      if (s.free && s.quad[0] == s.quad[1] && s.quad[2] == s.quad[1] + 1) ++s.quad[1];
       for (int k = 0; k < 4 && s.most > least; ++k) best[k] = s.quad[k] % number;
     }
     // a corner that the first one has reached advances past it
@@ -240,19 +242,20 @@ DEVICE_CALL real search(const Spot* p, int number, real least, Search& s, int* b
       if (s.quad[3] == s.quad[2]) ++s.quad[3];
     }
   }
-  return s.most;
 }
 
-// (2) four corners that span a large area of a polygon of more than four. Rounding decides in MuJoCo whether a step is
-// taken that keeps the area. If there were such steps, and a search that takes them finds clearly more, that counts.
+// (2) four corners that span a large area of a polygon of more than four. MuJoCo's search may end with two corners that
+// coincide, and rounding decides whether it takes a step that keeps the area. Where either happened, a free search that
+// finds more counts.
 DEVICE_CALL void span(const Spot* p, int number, int* best) {
   Search s;
-  s.level = s.met = false;
+  s.free = s.met = false;
   for (int k = 0; k < 4; ++k) best[k] = k;
-  const real most = search(p, number, R(0.0), s, best);
-  if (!s.met) return;
-  s.level = true;
-  search(p, number, most * CLEARLY_LARGER, s, best);
+  search(p, number, R(0.0), s, best);
+  const bool copies = best[0] == best[1] || best[1] == best[2] || best[2] == best[3] || best[3] == best[0];
+  if (!s.met && !copies) return;
+  s.free = true;
+  search(p, number, copies ? s.most : s.most * CLEARLY_LARGER, s, best);
 }
 
 DEVICE void put_contact(const real* point, real dist, const real* normal, real sign, const real* origin, Contact* out) {

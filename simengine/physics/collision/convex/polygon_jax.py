@@ -105,9 +105,10 @@ def span(spot: jax.Array, number: jax.Array) -> jax.Array:
     """Four corners (4,) of a polygon that span a large area of it; the first four if there are no more.
 
     The first corner goes once round the polygon, and the others advance while the area grows: the third and the second
-    after each step of the fourth. Where the first one has reached the second, a triangle may be the largest so far. It
-    is the same one if the second corner goes on to the third, from where all can part. If there were steps that keep
-    the area, and a search that takes them finds clearly more, that counts. Not differentiable.
+    after each step of the fourth. Where the first one has reached the second, a triangle may be the largest so far. In
+    a free search the second corner then goes on to the third, which is the same triangle, and from where all can part;
+    it also takes steps that keep the area. A free search counts if it finds more, and if the other one met such steps
+    or ended with corners that coincide. Not differentiable.
 
     Args: spot (n, 2) corners, of which the first `number` () are real.
     """
@@ -119,7 +120,7 @@ def span(spot: jax.Array, number: jax.Array) -> jax.Array:
         a, b, c, d = spot[quad % modulus]
         return jnp.abs((c[0] - a[0]) * (d[1] - b[1]) - (c[1] - a[1]) * (d[0] - b[0]))
 
-    def step(s: _Search, level: jax.Array, least: jax.Array) -> _Search:
+    def step(s: _Search, free: jax.Array, least: jax.Array) -> _Search:
         quad, moving = s.quad, s.moving
         # (1) the moving corner advances; the third one parts from the second, and pushes the fourth on
         parts = moving == 0
@@ -129,18 +130,18 @@ def span(spot: jax.Array, number: jax.Array) -> jax.Array:
         reached = area(trial)
         grows = reached > s.most * larger
         keeps = ~grows & ~parts & (reached * larger >= s.most) & (trial[moving] < end)
-        moves = grows | (keeps & level)
+        moves = grows | (keeps & free)
         # (2) where no corner moves: a triangle's second corner goes on to the third, or the first corner advances; a
         # corner that it has reached advances past it, and so does the next in turn
         settled = ~moves & (moving == 1)
-        joins = (quad[0] == quad[1]) & (quad[2] == quad[1] + 1)
+        joins = free & (quad[0] == quad[1]) & (quad[2] == quad[1] + 1)
         joined = quad + ((first == 1) & joins)
         a, b, c, d = quad
         second = b <= a
         third = second & (c == b + 1)
         fourth = third & (d == c + 1)
         onward = quad + jnp.stack([jnp.ones((), bool), second, third, fourth])
-        may_part = (moving == 3) & (b == c)
+        may_part = free & (moving == 3) & (b == c)
         advances = ~moves & (parts | ((moving == 3) & ~may_part))
         held = jnp.where(settled, joined, jnp.where(advances, onward, quad))
         after = jnp.where(settled | advances, 3, jnp.where(moving == 2, 1, 0))
@@ -153,12 +154,15 @@ def span(spot: jax.Array, number: jax.Array) -> jax.Array:
             met=s.met | keeps,
         )
 
-    def search(level: bool, wanted: jax.Array, least: jax.Array, best: jax.Array) -> _Search:
-        begin = _Search(first, area(first), best, three, jnp.zeros((), bool))
-        go_on = lambda s: wanted & (s.quad[0] < number)  # noqa: E731
-        return jax.lax.while_loop(go_on, lambda s: step(s, jnp.asarray(level), least), begin)
+    def search(free: bool, wanted: jax.Array, least: jax.Array, best: jax.Array) -> _Search:
+        def go_on(s: _Search) -> jax.Array:
+            return wanted & (s.quad[0] < number)
 
-    nothing = jnp.zeros((), spot.dtype)
-    plain = search(False, number > 4, nothing, first)
-    best = search(True, (number > 4) & plain.met, plain.most * _CLEARLY_LARGER, plain.best).best
+        begin = _Search(first, area(first), best, three, jnp.zeros((), bool))
+        return jax.lax.while_loop(go_on, lambda s: step(s, jnp.asarray(free), least), begin)
+
+    plain = search(False, number > 4, jnp.zeros((), spot.dtype), first)
+    copies = (plain.best % modulus == jnp.roll(plain.best, 1) % modulus).any()
+    least = jnp.where(copies, plain.most, plain.most * _CLEARLY_LARGER)
+    best = search(True, (number > 4) & (plain.met | copies), least, plain.best).best
     return best % jnp.maximum(number, 4)
