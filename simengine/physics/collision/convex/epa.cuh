@@ -13,9 +13,11 @@
 #define EPA_RIM 40  // most edges of a hole
 #if REAL_IS_FLOAT
 #define EPA_TOLERANCE R(1e-7)  // relative to the scale
+#define EPA_TOLERANCE_FLAT R(1e-7)  // for cores without a smooth part, where nothing improves the normal later
 #define EPA_VISIBLE R(3e-8)
 #else
 #define EPA_TOLERANCE R(1e-8)
+#define EPA_TOLERANCE_FLAT R(1e-12)
 #define EPA_VISIBLE R(1e-12)
 #endif
 
@@ -196,13 +198,15 @@ DEVICE_CALL void epa(const Difference& d, Polytope& p, Simplex& s, real* normal)
   int corner[3] = {0, 1, 2};
   for (int i = 0; i < 3; ++i) normal[i] = p.dir[0][i];  // the result if every face is thin
   real depth = REAL_MAX;  // the smallest depth so far, along the normal of the face with these corners
+  const bool flat = !(d.a.round[0] > 0) && !(d.b.round[0] > 0);
+  const real close = d.scale * (flat ? EPA_TOLERANCE_FLAT : EPA_TOLERANCE);
   ROLLED while (p.vertices < EPA_VERTICES) {
     const int face = least_face(p);
     if (!(p.dist[face] < REAL_MAX)) break;
     const int v = add_vertex(d, p, p.normal[face]);
     const real h = dot3(p.w[v], p.normal[face]);
     // an earlier normal may be as good by chance, but its corners may not be
-    const bool reached = h - p.dist[face] <= EPA_TOLERANCE * d.scale;
+    const bool reached = h - p.dist[face] <= close;
     if (h < depth || reached) {
       depth = h;
       for (int i = 0; i < 3; ++i) {

@@ -29,6 +29,15 @@
 #define LARGER R(1.00001)
 #endif
 
+#define CLEARLY_LARGER R(1.001)
+
+#define ALONG_SIDE (8 * REAL_EPS)  // relative to the scale: a point this far beyond a side of a face lies along it
+#if REAL_IS_FLOAT
+#define SAME_CORNER R(1e-5)  // relative to the scale: corners closer than this are copies of each other
+#else
+#define SAME_CORNER R(1e-9)
+#endif
+
 // Features that lie flat on each other: two faces, or an edge and a face.
 struct Lying {
   int first, second;
@@ -107,12 +116,13 @@ DEVICE Spot above(const Plane& p, const real* point) {
   return {dot3(p.x, offset), dot3(p.y, offset), dot3(p.normal, offset)};
 }
 
-// Side k of a face as a half plane, positive outside; MuJoCo's order around a face is clockwise.
+// Side k of a face as a half plane, positive outside; MuJoCo's order around a face is clockwise. What is beyond it by
+// at most `slack` lies along the side up to rounding, and is inside.
 struct HalfPlane {
-  real nx, ny, dist;
+  real nx, ny, dist, slack;
 };
 
-DEVICE HalfPlane side_of(const Solid& s, int face, int k, const Plane& p) {
+DEVICE HalfPlane side_of(const Solid& s, int face, int k, const Plane& p, real slack) {
   const int begin = s.model->face_adr()[face], sides = s.model->face_adr()[face + 1] - begin;
   const int *around = s.model->face_vert() + begin, here = sides - 1 - k;
   real point[3];
@@ -121,7 +131,7 @@ DEVICE HalfPlane side_of(const Solid& s, int face, int k, const Plane& p) {
   corner_of(s, around[here ? here - 1 : sides - 1], point);
   const Spot to = above(p, point);
   const real nx = from.y - to.y, ny = to.x - from.x;
-  return {nx, ny, fma_(nx, from.x, ny * from.y)};
+  return {nx, ny, fma_(nx, from.x, ny * from.y), slack * (abs_(nx) + abs_(ny))};
 }
 
 DEVICE real beyond(const HalfPlane& h, const Spot& c) { return fma_(h.nx, c.x, fma_(h.ny, c.y, -h.dist)); }
@@ -138,14 +148,32 @@ DEVICE_CALL int clip(Spot* polygon, int number, const HalfPlane& h, int room) {
   ROLLED for (int i = 0; i < number; ++i) {
     const Spot to = i + 1 < number ? polygon[i + 1] : start;
     const real d2 = beyond(h, to);
-    if ((d1 <= 0) != (d2 <= 0) && kept < room && kept < i + 2) {
-      const real share = d1 / (d1 - d2);
+    if ((d1 <= h.slack) != (d2 <= h.slack) && kept < room && kept < i + 2) {
+      const real share = clamp_(d1 / (d1 - d2), R(0.0), R(1.0));
       polygon[kept++] = {fma_(share, to.x - from.x, from.x), fma_(share, to.y - from.y, from.y),
                          fma_(share, to.height - from.height, from.height)};
     }
-    if (d2 <= 0 && kept < room && kept < i + 2) polygon[kept++] = to;
+    if (d2 <= h.slack && kept < room && kept < i + 2) polygon[kept++] = to;
     from = to;
     d1 = d2;
+  }
+  return kept;
+}
+
+DEVICE bool is_copy(const Spot& c, const Spot& other, real same) {
+  return max_(abs_(c.x - other.x), abs_(c.y - other.y)) <= same;
+}
+
+// Drop corners that are copies of the one before, as long as there are more than four. Returns the number left.
+DEVICE_CALL int without_copies(Spot* polygon, int number, real same) {
+  if (number <= 4) return number;
+  int kept = 1, copies = number - 4;
+  ROLLED for (int k = 1; k < number; ++k) {
+    const Spot c = polygon[k];
+    bool copy = is_copy(c, polygon[kept - 1], same);
+    if (k + 1 == number) copy |= is_copy(c, polygon[0], same);
+    if (copy && copies > 0) --copies;
+    else polygon[kept++] = c;
   }
   return kept;
 }
@@ -155,40 +183,79 @@ DEVICE real area(const Spot* p, int number, const int* quad) {
   return abs_((c.x - a.x) * (d.y - b.y) - (c.y - a.y) * (d.x - b.x));
 }
 
-// Advance one corner of a quadrilateral by one if that makes the area larger.
-DEVICE_CALL bool move_on(const Spot* p, int number, int corner, int* quad, real* most) {
-  ++quad[corner];
-  const real next = area(p, number, quad);
-  if (next > *most * LARGER) {
-    *most = next;
-    return true;
+// The search for four corners: those of now, and their area. A free search takes steps that keep the area; another one
+// only says whether it met such steps.
+struct Search {
+  int quad[4];
+  real most;
+  bool free, met;
+};
+
+// Advance one corner by one if that makes the area larger.
+DEVICE_CALL bool move_on(const Spot* p, int number, int corner, Search& s) {
+  const int end = corner == 3 ? s.quad[0] + number : s.quad[corner + 1];
+  ++s.quad[corner];
+  const real next = area(p, number, s.quad);
+  bool moves = next > s.most * LARGER;
+  if (!moves && next * LARGER >= s.most && s.quad[corner] < end) {
+    s.met = true;
+    moves = s.free;
   }
-  --quad[corner];
-  return false;
+  if (!moves) --s.quad[corner];
+  else s.most = max_(s.most, next);
+  return moves;
 }
 
-// (2) four corners that span a large area of a polygon. The first corner goes once round the polygon, and the others
-// advance while the area grows: the third and the second after each step of the fourth. Corners may coincide.
-DEVICE_CALL void span(const Spot* p, int number, int* best) {
-  int quad[4] = {0, 1, 2, 3};
-  real most = area(p, number, quad);
-  for (int k = 0; k < 4; ++k) best[k] = k;
-  ROLLED for (; quad[0] < number; ++quad[0]) {
-    ROLLED while (move_on(p, number, 3, quad, &most)) {
-      ROLLED while (move_on(p, number, 2, quad, &most)) {
+// Where the third corner coincides with the second, advance it, and the fourth if that is reached, if that makes the
+// area larger.
+DEVICE_CALL bool part(const Spot* p, int number, Search& s) {
+  if (!s.free || s.quad[1] != s.quad[2]) return false;
+  const int third = s.quad[2] + 1, trial[4] = {s.quad[0], s.quad[1], third, s.quad[3] + (s.quad[3] == third)};
+  const real next = area(p, number, trial);
+  if (!(next > s.most * LARGER)) return false;
+  s.most = next;
+  for (int k = 2; k < 4; ++k) s.quad[k] = trial[k];
+  return true;
+}
+
+// Write four corners that span a large area to `best` if they span more than `least`. The first corner goes once round
+// the polygon, and the others advance while the area grows: the third and the second after each step of the fourth.
+// Where the first one has reached the second, a triangle may be the largest so far. In a free search the second corner
+// then goes on to the third, which is the same triangle, and from where all can part.
+DEVICE_CALL void search(const Spot* p, int number, real least, Search& s, int* best) {
+  for (int k = 0; k < 4; ++k) s.quad[k] = k;
+  s.most = area(p, number, s.quad);
+  ROLLED for (; s.quad[0] < number; ++s.quad[0]) {
+    ROLLED while (move_on(p, number, 3, s) || part(p, number, s)) {
+      ROLLED while (move_on(p, number, 2, s)) {
       }
-      ROLLED while (move_on(p, number, 1, quad, &most)) {
+      ROLLED while (move_on(p, number, 1, s)) {
       }
-      for (int k = 0; k < 4; ++k) best[k] = quad[k] % number;
+      if (s.free && s.quad[0] == s.quad[1] && s.quad[2] == s.quad[1] + 1) ++s.quad[1];
+      for (int k = 0; k < 4 && s.most > least; ++k) best[k] = s.quad[k] % number;
     }
     // a corner that the first one has reached advances past it
-    if (quad[1] > quad[0]) continue;
-    ++quad[1];
-    if (quad[2] == quad[1]) {
-      ++quad[2];
-      if (quad[3] == quad[2]) ++quad[3];
+    if (s.quad[1] > s.quad[0]) continue;
+    ++s.quad[1];
+    if (s.quad[2] == s.quad[1]) {
+      ++s.quad[2];
+      if (s.quad[3] == s.quad[2]) ++s.quad[3];
     }
   }
+}
+
+// (2) four corners that span a large area of a polygon of more than four. MuJoCo's search may end with two corners that
+// coincide, and rounding decides whether it takes a step that keeps the area. Where either happened, a free search that
+// finds more counts.
+DEVICE_CALL void span(const Spot* p, int number, int* best) {
+  Search s;
+  s.free = s.met = false;
+  for (int k = 0; k < 4; ++k) best[k] = k;
+  search(p, number, R(0.0), s, best);
+  const bool copies = best[0] == best[1] || best[1] == best[2] || best[2] == best[3] || best[3] == best[0];
+  if (!s.met && !copies) return;
+  s.free = true;
+  search(p, number, copies ? s.most : s.most * CLEARLY_LARGER, s, best);
 }
 
 DEVICE void put_contact(const real* point, real dist, const real* normal, real sign, const real* origin, Contact* out) {
@@ -203,7 +270,7 @@ DEVICE void put_contact(const real* point, real dist, const real* normal, real s
 
 // (3) contacts of two faces.
 DEVICE_CALL int face_contacts(const Solid& a, const Solid& b, const Lying& lying, const real* origin, real margin,
-                              Contact* out) {
+                              real scale, Contact* out) {
   const Plane plane = plane_of(a, lying.first), other = plane_of(b, lying.second);
   const int* adr = a.model->face_adr();
   const int begin = adr[lying.second], sides = adr[lying.second + 1] - begin;
@@ -215,12 +282,13 @@ DEVICE_CALL int face_contacts(const Solid& a, const Solid& b, const Lying& lying
     polygon[number++] = above(plane, point);
   }
   ROLLED for (int k = 0; k < adr[lying.first + 1] - adr[lying.first]; ++k) {
-    number = clip(polygon, number, side_of(a, lying.first, k, plane), FACE_CORNERS);
+    number = clip(polygon, number, side_of(a, lying.first, k, plane, ALONG_SIDE * scale), FACE_CORNERS);
   }
   int near = 0;
   ROLLED for (int k = 0; k < number; ++k) {
     if (polygon[k].height <= margin) polygon[near++] = polygon[k];
   }
+  near = without_copies(polygon, near, SAME_CORNER * scale);
   int chosen[4] = {0, 1, 2, 3};
   if (near > 4) span(polygon, near, chosen);
   const real cosine = -dot3(plane.normal, other.normal);
@@ -239,7 +307,7 @@ DEVICE_CALL int face_contacts(const Solid& a, const Solid& b, const Lying& lying
 
 // (4) contacts of an edge on a face; `sign` is +1 or -1 and turns the face's normal into the contact's.
 DEVICE_CALL int edge_contacts(const Solid& edges, const Solid& faces, const Lying& lying, real sign,
-                              const real* origin, real margin, Contact* out) {
+                              const real* origin, real margin, real scale, Contact* out) {
   if (edges.astray) return 0;
   const int face = lying.second, *adr = faces.model->face_adr();
   const Plane plane = plane_of(faces, face);
@@ -250,10 +318,10 @@ DEVICE_CALL int edge_contacts(const Solid& edges, const Solid& faces, const Lyin
   Spot part[THERE_AND_BACK] = {{R(0.0), R(0.0), from.height}, {R(1.0), R(0.0), to.height}};
   int corners = 2, near = 0;
   ROLLED for (int k = 0; k < adr[face + 1] - adr[face]; ++k) {
-    const HalfPlane h = side_of(faces, face, k, plane);
+    const HalfPlane h = side_of(faces, face, k, plane, ALONG_SIDE * scale);
     const real d1 = beyond(h, from), d2 = beyond(h, to);
-    if (d1 > 0 && d2 > 0) return 0;
-    corners = clip(part, corners, {d2 - d1, R(0.0), -d1}, THERE_AND_BACK);
+    if (d1 > h.slack && d2 > h.slack) return 0;
+    corners = clip(part, corners, {d2 - d1, R(0.0), -d1, h.slack}, THERE_AND_BACK);
   }
   ROLLED for (int k = 0; k < corners; ++k) {
     if (part[k].height + edges.thick <= margin) part[near++] = part[k];
@@ -276,15 +344,17 @@ DEVICE_CALL int edge_contacts(const Solid& edges, const Solid& faces, const Lyin
 }
 
 // Contacts of two shapes that lie flat on each other; returns their number, at most four, or 0 if the shapes do not.
-DEVICE_CALL int lying_contacts(const Solid& a, const Solid& b, const real* origin, real margin, Contact* out) {
+// `scale` is the size of both shapes [m].
+DEVICE_CALL int lying_contacts(const Solid& a, const Solid& b, const real* origin, real margin, real scale,
+                               Contact* out) {
   Lying lying;
-  if (faces_lying(a, b, &lying)) return face_contacts(a, b, lying, origin, margin, out);
+  if (faces_lying(a, b, &lying)) return face_contacts(a, b, lying, origin, margin, scale, out);
   const bool second_first = !a.line && a.touches > b.touches;
   for (int k = 0; k < 2; ++k) {
     const bool second = second_first == (k == 0);
     const Solid &edges = second ? b : a, &faces = second ? a : b;
     if (!edge_lying(edges, faces, &lying)) continue;
-    return edge_contacts(edges, faces, lying, second ? R(1.0) : R(-1.0), origin, margin, out);
+    return edge_contacts(edges, faces, lying, second ? R(1.0) : R(-1.0), origin, margin, scale, out);
   }
   return 0;
 }

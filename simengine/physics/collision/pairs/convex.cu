@@ -1,6 +1,12 @@
 // Two convex shapes of any type: GJK if their cores are apart, EPA if they overlap; see gjk.cuh and epa.cuh. A capsule
 // and a cylinder need no search; see segment_cylinder.cuh.
 
+#if REAL_IS_FLOAT
+#define AT_MARGIN (4 * REAL_EPS)  // relative to the scale: a distance this close to the margin is at the margin
+#else
+#define AT_MARGIN R(1e-14)
+#endif
+
 // Contact midway between the surfaces, given the nearest points of the cores.
 DEVICE void between_cores(const Difference& d, const real* origin, const real* normal, const real* p1, const real* p2,
                           real dist, Contact* out) {
@@ -55,13 +61,15 @@ DEVICE_CALL int collide_convex(const Pair& p, real margin, Contact* out) {
   Simplex simplex;
   Kinks kinks;
   if (!convex_contact(d, p.pos1, margin, simplex, kinks, out)) return 0;
+  // as in MuJoCo, what is at the margin is no contact; rounding of the distance must not make it one
+  if (!(out->dist < margin - AT_MARGIN * d.scale)) return 0;
   // (4) more contacts of flat features
   if (!m.opt_multiccd() || is_round(m.geom_type()[p.geom1]) || is_round(m.geom_type()[p.geom2])) return 1;
   const real *normal = out->frame, inward[3] = {-normal[0], -normal[1], -normal[2]};
   const Solid a = solid_of(m, p.geom1, d.a, p.size1, simplex, kinks, normal, 0, margin, d.scale);
   const Solid b = solid_of(m, p.geom2, d.b, p.size2, simplex, kinks, inward, 1, margin, d.scale);
   Contact found[MAX_CONVEX];
-  const int number = lying_contacts(a, b, p.pos1, margin, found);
+  const int number = lying_contacts(a, b, p.pos1, margin, d.scale, found);
   for (int k = 0; k < number; ++k) out[k] = found[k];
   return number ? number : 1;
 }
