@@ -15,10 +15,10 @@
 //
 // Collectives: lane_sum is the sum over all lanes, lane_most the largest x, and lane_least the smallest. lane_scan is
 // the sum over the lower lanes. lane_sum_of_key is the sum over the lower lanes with the same key; its total is that
-// over all lanes with the key, and `first` is true for the first of them. lane_ballot has a bit for each lane whose x is
-// not zero, and lane_match for each lane with the same x; they exist on the GPU only, for groups of at most 32 lanes.
-// lower_at sets an integer in memory to the minimum of itself and x, atomically; the result does not depend on the order
-// of the lanes.
+// over all lanes with the key, and `first` is true for the first of them. lane_ballot has a bit for each lane whose x
+// is not zero, and lane_match for each lane with the same x; they exist on the GPU only, for groups of at most 32
+// lanes. lower_at sets an integer in memory to the minimum of itself and x, atomically; the result does not depend on
+// the order of the lanes.
 //
 // The build defines REAL (float or double), REAL_IS_FLOAT and LANES.
 #pragma once
