@@ -11,7 +11,14 @@ import numpy as np
 HALF = np.array([0.1, 0.12, 0.08])
 """Half sides of the box, and half the height of every mesh [m]."""
 
-PAIRS = (("box", "prism"), ("prism", "other"), ("bevel", "bevel"), ("box", "beads"), ("beads", "prism"), ("box", "cube"))
+PAIRS = (
+    ("box", "prism"),
+    ("prism", "other"),
+    ("bevel", "bevel"),
+    ("box", "beads"),
+    ("beads", "prism"),
+    ("box", "cube"),
+)
 
 
 def _prism(seed: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Convex polygons: clipping, and four corners that span a large area; see `manifold.cuh`."""
+"""Convex polygons: clipping, and four corners that span a large area; see `polygon.cuh`."""
 
 from __future__ import annotations
 
