@@ -14,31 +14,24 @@ import numpy as np
 
 from simengine.check.check import comparable
 from simengine.check.compare import compare_forward, compare_steps
-from simengine.check.oracle import Evaluation, Oracle, collect
-from simengine.check.report import FieldResult, relative_error
+from simengine.check.fields import AFTER_ROWS
+from simengine.check.oracle import Oracle, collect
+from simengine.check.report import relative_error
 from simengine.check.search import find_states
 from simengine.check.states import Sampler
 from simengine.check.trajectory import follow
 from simengine.errors import ModelError, UnsupportedModelError
+from simengine.fuzz.limits import blur, is_rounding, is_sane, nudged, slack_of, without_comparison
 from simengine.loading import load_model
 from simengine.model.model import Model
 
 STEPS = 4
 """Steps of a trajectory that are compared for each model."""
 
-ROUNDINGS = 8.0
-"""A difference of so many times what rounding the state does is put down to rounding."""
-
-_CG_SLACK = 20.0  # conjugate gradients stop where the cost falls no more, which is at half the digits of the solution
-# Elliptic PGS cut off at 100 sweeps was off by 2.4e-5 at most in three of 120 models, by 8e-7 after 1000 sweeps.
-_PGS_SLACK = 50.0
 _TRIES = 2  # for each pair type and limit that the states miss
-_FLOAT32_SLACK = 5.0
-_FASTEST, _HARDEST, _STIFFEST = 1e6, 1e8, 3e3  # qacc, efc_D and efc_aref beyond which a state is left out
-_NUDGE = 1e-6  # [m] by which bodies are moved to break ties
+_AFTER_INERTIA = AFTER_ROWS | {"acceleration", "step"}
 _MANY = 20_000  # sweeps after which PGS, or CG, has converged
 _NEWTON = mujoco.mjtSolver.mjSOL_NEWTON
-_MOST_DOFS = 60  # larger models take too long
 
 
 @dataclass
@@ -92,7 +85,7 @@ def judge(text: str, *, backend: str, dtypes: Sequence[str], states: int, seed: 
         mj = mujoco.MjModel.from_xml_string(text)
     except ValueError as error:
         return Outcome("invalid", [_first_line(error)])
-    if reason := _without_comparison(mj):
+    if reason := without_comparison(mj):
         return Outcome("undecided", [reason])
     try:
         found = _compared(mj, mj.opt.solver, backend, dtypes, states, seed)
@@ -115,29 +108,6 @@ def judge(text: str, *, backend: str, dtypes: Sequence[str], states: int, seed: 
     elif not found.states:
         found.kind, found.reasons = "undecided", ["no state can be compared"]
     return found
-
-
-def _without_comparison(mj: mujoco.MjModel) -> str:
-    """Why a model cannot be compared; empty if it can."""
-    if mj.nv == 0 or mj.nv > _MOST_DOFS:
-        return "it has no dofs" if mj.nv == 0 else f"it has more than {_MOST_DOFS} dofs"
-    if mj.opt.timestep < mujoco.mjMINVAL:
-        return "its timestep is zero"
-    kinds, site = (int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD)), int(mujoco.mjtObj.mjOBJ_SITE)
-    for kind, objtype, one, two in zip(mj.eq_type, mj.eq_objtype, mj.eq_obj1id, mj.eq_obj2id, strict=True):
-        bodies = mj.site_bodyid[[one, two]] if int(objtype) == site else np.array([one, two])
-        if int(kind) in kinds and len(set(mj.body_weldid[bodies].tolist())) == 1:
-            return "an equality constraint holds a rigid body to itself, and MuJoCo drops rows that are zero by chance"
-    return ""
-
-
-def nudged(mj: mujoco.MjModel) -> mujoco.MjModel:
-    """A copy whose bodies are moved a little, so that no two distances are equal by chance."""
-    moved, rng = copy(mj), np.random.default_rng(0)
-    moved.body_pos[1:] += _NUDGE * rng.uniform(-1, 1, moved.body_pos[1:].shape)
-    moved.body_quat[1:] += _NUDGE * rng.uniform(-1, 1, moved.body_quat[1:].shape)
-    moved.body_quat[:] /= np.linalg.norm(moved.body_quat, axis=1, keepdims=True)
-    return moved
 
 
 def _explain_by(found: Outcome, what: str, other: Outcome) -> None:
@@ -203,9 +173,11 @@ def _compare(
     found.left_out += (
         drawn.left_out + len(drawn.evaluations) - len(sane) + steps.left_out + len(steps.touched) * (not calm)
     )
-    explained = Counter(found.explained)
+    explained, blurred = Counter(found.explained), blur(sane, dtype)
     for result in results:
         name, bound = f"{result.field} in {dtype}", slack_of(mj, dtype) * result.tolerance
+        if result.stage in _AFTER_INERTIA:
+            bound = max(bound, blurred)
         explained[name] += result.ill_conditioned
         if result.relative <= bound:
             found.worst[name] = max(found.worst.get(name, 0.0), result.relative)
@@ -218,40 +190,6 @@ def _compare(
                 f"in state {result.worst_state} ({result.worst_kind})"
             )
     found.explained = {name: number for name, number in explained.items() if number}
-
-
-def is_sane(evaluation: Evaluation, dtype: str) -> bool:
-    """Whether a state has a result that can be compared.
-
-    Contacts that can move nothing have no definite force. In float32, a solver resolves about a thousandth of the
-    reference accelerations, so states are left out in which these are large.
-    """
-    fields = evaluation.fields
-    if any(not np.isfinite(fields[name]).all() for name in ("qacc", "efc_D", "efc_force", "qM")):
-        return False
-    if dtype == "float32" and np.abs(fields["efc_aref"]).max(initial=0.0) > _STIFFEST:
-        return False
-    return bool(np.abs(fields["qacc"]).max() < _FASTEST and fields["efc_D"].max(initial=0.0) < _HARDEST)
-
-
-def slack_of(mj: mujoco.MjModel, dtype: str) -> float:
-    """By how much a solver that stops before the optimum may miss the tolerance.
-
-    In float32 the comparison looks for gross errors: the same code is held to the tolerances in float64.
-    """
-    return _solver_slack(mj) * (_FLOAT32_SLACK if dtype == "float32" else 1.0)
-
-
-def _solver_slack(mj: mujoco.MjModel) -> float:
-    if mj.opt.solver == mujoco.mjtSolver.mjSOL_CG:
-        return _CG_SLACK
-    elliptic = mj.opt.cone == mujoco.mjtCone.mjCONE_ELLIPTIC
-    return _PGS_SLACK if elliptic and mj.opt.solver == mujoco.mjtSolver.mjSOL_PGS else 1.0
-
-
-def is_rounding(result: FieldResult) -> bool:
-    """Whether rounding the worst state does the same to MuJoCo's own result; the states are few, and some are wild."""
-    return result.rounding is not None and result.relative <= ROUNDINGS * result.rounding
 
 
 def _first_line(error: Exception) -> str:
