@@ -9,11 +9,12 @@ call.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from benchmarks.faults.files import flipped, kinds, torn, with_code
 from benchmarks.faults.outcome import Outcomes
@@ -28,6 +29,8 @@ from simengine.cli.machine import result_header
 from simengine.cli.output import progress_bar
 from simengine.cli.result_file import write_json
 from simengine.cli.settings import positive
+
+_SHOWN = 5  # sentences about what went wrong, for each fault
 
 
 def main() -> int:
@@ -48,30 +51,31 @@ def main() -> int:
                 rows.append(step().as_row())
                 advance(1)
                 if options.json != Path("-"):
-                    counts = ", ".join(f"{rows[-1][name]} {name}" for name in ("found", "recovered", "harmless"))
-                    print(
-                        f"{rows[-1]['fault']}, {rows[-1]['to']}: {counts}, {len(rows[-1]['wrong'])} wrong", flush=True
-                    )
-                    for sentence in rows[-1]["wrong"][:5]:
-                        print(f"  {sentence}")
+                    _print(rows[-1])
     write_json({**result_header(command), "rows": rows}, options.json)
     return 1 if any(row["wrong"] for row in rows) else 0
 
 
+def _print(row: dict[str, Any]) -> None:
+    counts = ", ".join(f"{row[name]} {name}" for name in ("found", "recovered", "harmless"))
+    print(f"{row['fault']}, {row['to']}: {counts}, {len(row['wrong'])} wrong", flush=True)
+    for sentence in row["wrong"][:_SHOWN]:
+        print(f"  {sentence}")
+
+
 def _steps(folder: Path, options: argparse.Namespace) -> Iterator[Callable[[], Outcomes]]:
     if options.only != "processes":
-        os.environ["SIMENGINE_CACHE_DIR"], usual = str(folder / "cache"), os.environ.get("SIMENGINE_CACHE_DIR")
         for kind in kinds(folder):
-            yield lambda kind=kind: flipped(kind, options.files, options.seed)
-            yield lambda kind=kind: torn(kind, options.files, options.seed)
+            yield partial(flipped, kind, options.files, options.seed)
+            yield partial(torn, kind, options.files, options.seed)
             if kind.path.suffix == ".npz":
-                yield lambda kind=kind: with_code(kind, folder)
+                yield partial(with_code, kind, folder)
     if options.only != "files":
-        yield lambda: failing_compilers(folder)
-        yield lambda: full_disk(folder)
-        yield lambda: killed_building(folder, options.kills, options.seed)
-        yield lambda: killed_saving(folder, options.kills, options.seed)
-        yield lambda: killed_training(folder, options.kills, options.seed)
+        yield partial(failing_compilers, folder)
+        yield partial(full_disk, folder)
+        yield partial(killed_building, folder, options.kills, options.seed)
+        yield partial(killed_saving, folder, options.kills, options.seed)
+        yield partial(killed_training, folder, options.kills, options.seed)
 
 
 if __name__ == "__main__":

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 
@@ -143,9 +145,17 @@ def _trajectory(folder: Path) -> Kind:
 
 def _policy(folder: Path) -> Kind:
     rng, path = np.random.default_rng(0), folder / "policy.npz"
-    layers = {"weights": (rng.normal(size=(4, 8)), rng.normal(size=(8, 1))), "biases": (np.zeros(8), np.zeros(1))}
-    bounds = {"mean": np.zeros(4), "deviation": np.ones(4), "low": -np.ones(1), "high": np.ones(1)}
-    NumpyPolicy(environment="simengine/Own-v0", limit=5.0, activation="tanh", **layers, **bounds).save(path)
+    NumpyPolicy(
+        environment="simengine/Own-v0",
+        mean=np.zeros(4),
+        deviation=np.ones(4),
+        limit=5.0,
+        activation="tanh",
+        weights=(rng.normal(size=(4, 8)), rng.normal(size=(8, 1))),
+        biases=(np.zeros(8), np.zeros(1)),
+        low=-np.ones(1),
+        high=np.ones(1),
+    ).save(path)
 
     def read() -> list[bytes]:
         found = NumpyPolicy.load(path)
@@ -174,5 +184,9 @@ def _kernel(folder: Path) -> Kind:
     def build(target: Path) -> None:
         target.write_bytes(content)
 
-    path = cached("kernel.so", build)
-    return Kind("compiled kernel", path, lambda: cached("kernel.so", build).read_bytes())
+    def read() -> bytes:
+        with patch.dict(os.environ, SIMENGINE_CACHE_DIR=str(folder / "cache")):
+            return cached("kernel.so", build).read_bytes()
+
+    read()
+    return Kind("compiled kernel", folder / "cache" / "kernel.so", read)

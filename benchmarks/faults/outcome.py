@@ -6,7 +6,7 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,15 +44,15 @@ class Outcomes:
 
 
 def started(
-    arguments: list[str], folder: Path, most_bytes: int | None = None, **environment: str
+    arguments: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None, most_bytes: int | None = None
 ) -> subprocess.Popen[str]:
     """Start a command of simengine in a process group of its own.
 
     Args:
         arguments: the command line.
         folder: working folder.
-        most_bytes: size of the largest file that it may write, as if the disk were full beyond that.
         environment: variables beside those of this process.
+        most_bytes: size of the largest file that it may write, as if the disk were full beyond that.
     """
 
     def limited() -> None:
@@ -62,7 +62,7 @@ def started(
     return subprocess.Popen(
         [sys.executable, "-m", "simengine.cli.main", *arguments],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": PYTHONPATH, "JAX_PLATFORMS": "cpu", **environment},
+        env={**os.environ, "PYTHONPATH": PYTHONPATH, "JAX_PLATFORMS": "cpu", **(environment or {})},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -81,6 +81,3 @@ def is_one_sentence(said: str) -> bool:
     """Whether a command told its failure in one line, after warnings if any, and without a traceback."""
     lines = [line for line in said.splitlines() if line.startswith("simengine: ")]
     return len(lines) == 1 and "Traceback" not in said
-
-
-Trial = Callable[[], None]

@@ -6,7 +6,7 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -28,9 +28,9 @@ def killed_building(folder: Path, trials: int, seed: int) -> Outcomes:
     whole, seconds = _whole(folder / "built", BUILDING)
     for trial in range(trials):
         here = _fresh(folder / f"building-{trial}")
-        cache = str(here / "cache")
-        _kill_after(rng.uniform(0.1, 0.95) * seconds, [*BUILDING, "--save", "run.npz"], here, SIMENGINE_CACHE_DIR=cache)
-        _judge(out, here, [*BUILDING, "--save", "run.npz", "--resume"], "run.npz", whole, SIMENGINE_CACHE_DIR=cache)
+        own = {"SIMENGINE_CACHE_DIR": str(here / "cache")}
+        _kill_after(rng.uniform(0.05, 0.8) * seconds, [*BUILDING, "--save", "run.npz"], here, own)
+        _judge(out, here, [*BUILDING, "--save", "run.npz", "--resume"], "run.npz", whole, own)
     return out
 
 
@@ -103,9 +103,8 @@ def failing_compilers(folder: Path) -> Outcomes:
         chosen[name] = str(path)
     for name, compiler in chosen.items():
         here = _fresh(folder / f"in-{name.replace(' ', '-')}")
-        cache = str(here / "cache")
-        arguments = [*BUILDING, "--save", "run.npz"]
-        code, said = finished(started(arguments, here, CXX=compiler, SIMENGINE_CACHE_DIR=cache))
+        own = {"CXX": compiler, "SIMENGINE_CACHE_DIR": str(here / "cache")}
+        code, said = finished(started([*BUILDING, "--save", "run.npz"], here, own))
         if code == 0:
             out.recovered += 1  # another compiler was found
         elif code == 1 and is_one_sentence(said) and not (here / "run.npz").exists():
@@ -120,25 +119,27 @@ def _whole(here: Path, arguments: Sequence[str]) -> tuple[bytes, float]:
     _fresh(here)
     environment = {"SIMENGINE_CACHE_DIR": str(here / "cache")} if arguments == BUILDING else {}
     start = time.monotonic()
-    code, said = finished(started([*arguments, "--save", "run.npz"], here, **environment))
+    code, said = finished(started([*arguments, "--save", "run.npz"], here, environment))
     if code:
         raise RuntimeError(f"the run fails without a fault: {said}")
     return (here / "run.npz").read_bytes(), time.monotonic() - start
 
 
-def _kill_after(seconds: float, arguments: list[str], here: Path, **environment: str) -> None:
-    process = started(arguments, here, **environment)
+def _kill_after(seconds: float, arguments: list[str], here: Path, environment: Mapping[str, str] | None = None) -> None:
+    process = started(arguments, here, environment)
     time.sleep(seconds)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
 
 
-def _judge(out: Outcomes, here: Path, again: list[str], file: str, whole: bytes, **environment: str) -> None:
+def _judge(
+    out: Outcomes, here: Path, again: list[str], file: str, whole: bytes, environment: Mapping[str, str] | None = None
+) -> None:
     """Run again, and compare the file."""
     if (here / file).exists() and (here / file).read_bytes() == whole:
         out.harmless += 1  # it had been complete
         return
-    code, said = finished(started(again, here, **environment))
+    code, said = finished(started(again, here, environment))
     if code:
         out.wrong.append(f"{out.to}: exit code {code} afterwards: {said[-300:]}")
     elif (here / file).read_bytes() != whole:

@@ -3,7 +3,8 @@
     policy = NumpyPolicy.load("policy.npz")
     action = policy(observation)
 
-This file imports nothing but NumPy and the standard library, so that a copy of it beside a `policy.npz` runs anywhere. A `policy.npz` holds
+This file imports nothing but NumPy and the standard library, so that a copy of it beside a `policy.npz` runs anywhere.
+A `policy.npz` holds
 
 | array | shape | meaning |
 |---|---|---|
