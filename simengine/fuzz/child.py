@@ -36,12 +36,16 @@ class Child:
         self._served = 0
 
     def judge(self, text: str, seed: int) -> Outcome:
-        """Judge a model.
+        """Judge a model. One that takes too long has a second try, since the machine may have been asleep.
 
         Args:
             text: MJCF.
             seed: of its states.
         """
+        outcome = self._judge(text, seed)
+        return self._judge(text, seed) if outcome.kind == "hangs" else outcome
+
+    def _judge(self, text: str, seed: int) -> Outcome:
         if self._process is not None and self._served >= _MOST_SERVED:
             self._end()
         process = self._process or self._start()

@@ -10,6 +10,7 @@ import numpy as np
 
 from simengine.check.oracle import Evaluation
 from simengine.check.report import FieldResult
+from simengine.check.states import STATE_ARRAYS
 
 ROUNDINGS = 8.0
 """A difference of so many times what rounding the state does is put down to rounding."""
@@ -38,7 +39,20 @@ def without_comparison(mj: mujoco.MjModel) -> str:
     pairs = mj.body_weldid[mj.geom_bodyid[np.stack((mj.pair_geom1, mj.pair_geom2))]]
     if (pairs[0] == pairs[1]).any():
         return "an explicit pair is within a rigid body, and MuJoCo's adhesion does not count its contacts"
+    if _has_rigid_path(mj):
+        return "a path lies in a rigid body, and MuJoCo drops rows that are zero"
     return ""
+
+
+def _has_rigid_path(mj: mujoco.MjModel) -> bool:
+    """Whether some tendon with rows runs between parts of one rigid body."""
+    types = (int(mujoco.mjtWrap.mjWRAP_SITE), int(mujoco.mjtWrap.mjWRAP_SPHERE), int(mujoco.mjtWrap.mjWRAP_CYLINDER))
+    for first, number in zip(mj.tendon_adr.tolist(), mj.tendon_num.tolist(), strict=True):
+        parts = [(int(mj.wrap_type[k]), int(mj.wrap_objid[k])) for k in range(first, first + number)]
+        owners = [(mj.site_bodyid if kind == types[0] else mj.geom_bodyid)[of] for kind, of in parts if kind in types]
+        if owners and len({int(mj.body_weldid[body]) for body in owners}) == 1:
+            return True
+    return False
 
 
 def nudged(mj: mujoco.MjModel) -> mujoco.MjModel:
@@ -56,7 +70,9 @@ def is_sane(evaluation: Evaluation, dtype: str) -> bool:
     Contacts that can move nothing have no definite force. In float32, a solver resolves about a thousandth of the
     reference accelerations, so states are left out in which these are large.
     """
-    fields = evaluation.fields
+    fields, state = evaluation.fields, evaluation.state
+    if any(not np.isfinite(getattr(state, name)).all() for name in STATE_ARRAYS):
+        return False
     if any(not np.isfinite(fields[name]).all() for name in ("qacc", "efc_D", "efc_force", "qM")):
         return False
     if dtype == "float32" and np.abs(fields["efc_aref"]).max(initial=0.0) > _STIFFEST:

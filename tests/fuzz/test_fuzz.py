@@ -122,8 +122,12 @@ def test_a_child_that_crashes_or_hangs_is_an_outcome_and_is_replaced() -> None:
         assert "SIGSEGV" in crashed.reasons[0]
         assert child.judge(PENDULUM, 0).kind == "agrees"
         os.kill(child._process.pid, signal.SIGSTOP)
-        child._limit = 0.5
+        child._limit = 0.01
         assert child.judge(PENDULUM, 0).kind == "hangs"
+        child._limit = 60
+        os.kill(child._start().pid, signal.SIGSTOP)
+        child._limit = 5
+        assert child.judge(PENDULUM, 0).kind == "agrees", "the second try of a new process"
         child._limit = 60
         assert child.judge(PENDULUM, 0) == Outcome(**child.judge(PENDULUM, 0).as_dict())
 
