@@ -83,15 +83,8 @@ def check_model(
         if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
             raise ValueError(f"{name} is {value!r}; give a whole number of at least 1")
     given = load_model(source)
-    model = _converging(given)
-    used = _backend(model, backend, dtype)
-    widened = 0.0
-    if _touches_fields_without_margin(model):
-        widened = LEAST_MARGIN
-        model = _converging(load_model(with_margins(model.mj, widened)))
-    if _lies_on_margins(model, seed):
-        widened += _WIDER
-        model = _converging(load_model(with_margins(model.mj, _WIDER)))
+    used = _backend(given, backend, dtype)
+    model, widened = comparable(given, seed)
     sampler, oracle = Sampler(model.mj, seed), Oracle(model.mj, dtype)
     found = find_states(model, oracle, sampler, num_states, tries, progress)
     steps = follow(oracle, sampler, num_steps, progress)
@@ -112,6 +105,27 @@ def check_model(
         budget=compare_budget(with_budget_of(model, given), found.evaluations, used, dtype),
         knife_edges=knife_edges(given.mj),
     )
+
+
+def comparable(model: Model, seed: int) -> tuple[Model, float]:
+    """A copy of a model whose states can be compared: solvers converge, and few states lie on margins.
+
+    Args:
+        model: the model.
+        seed: of the states that show whether most of them lie on margins.
+
+    Returns:
+        The copy, and by how much its margins are wider [m, rad].
+    """
+    widened = 0.0
+    model = _converging(model)
+    if _touches_fields_without_margin(model):
+        widened = LEAST_MARGIN
+        model = _converging(load_model(with_margins(model.mj, widened)))
+    if _lies_on_margins(model, seed):
+        widened += _WIDER
+        model = _converging(load_model(with_margins(model.mj, _WIDER)))
+    return model, widened
 
 
 def _lies_on_margins(model: Model, seed: int) -> bool:

@@ -86,7 +86,7 @@ class Sampler:
     def settled(self, count: int) -> Iterator[State]:
         """`count` states of one drop: MuJoCo steps from a random state at rest under constant controls."""
         mj, data = self.mj, self._data
-        steps = int(np.clip(_FALL / mj.opt.timestep, count, _MOST_STEPS))
+        steps = int(np.clip(_FALL / max(mj.opt.timestep, mujoco.mjMINVAL), count, _MOST_STEPS))
         moments = set(self.rng.choice(steps, size=count, replace=False).tolist())
         mujoco.mj_resetData(mj, data)
         data.qpos[:], data.ctrl[:] = self.random_qpos(), self.random_ctrl()

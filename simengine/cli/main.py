@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from simengine.cli import bench, check, evaluate, export, info, play, replay, run, trace, train, view, warmup
+from simengine.cli import bench, check, evaluate, export, fuzz, info, play, replay, run, trace, train, view, warmup
 from simengine.cli.errors import UsageError
 from simengine.errors import SimengineError, UnknownModelError
 from simengine_scheduler import CallError
@@ -24,7 +24,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--traceback", action="store_true", help="show where a failure came from")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in (run, replay, view, check, bench, train, evaluate, play, export, trace, info, warmup):
+    for command in (run, replay, view, check, fuzz, bench, train, evaluate, play, export, trace, info, warmup):
         command.add_parser(commands)
     return parser
 

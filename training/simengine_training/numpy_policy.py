@@ -3,7 +3,8 @@
     policy = NumpyPolicy.load("policy.npz")
     action = policy(observation)
 
-This file imports nothing but NumPy, so that a copy of it beside a `policy.npz` runs anywhere. A `policy.npz` holds
+This file imports nothing but NumPy and the standard library, so that a copy of it beside a `policy.npz` runs anywhere.
+A `policy.npz` holds
 
 | array | shape | meaning |
 |---|---|---|
@@ -19,6 +20,9 @@ This file imports nothing but NumPy, so that a copy of it beside a `policy.npz` 
 
 from __future__ import annotations
 
+import struct
+import zipfile
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +31,12 @@ from typing import Any
 import numpy as np
 
 FORMAT = 1
+# What reading an archive may raise. A single bit may make an entry large, encrypted or unknown.
+_UNREADABLE = (
+    *(OSError, ValueError, KeyError, EOFError, MemoryError, RuntimeError),
+    *(zipfile.BadZipFile, zlib.error, struct.error),
+)
+_ARRAYS = ("format", "environment", "mean", "deviation", "limit", "activation", "weights_0", "biases_0", "low", "high")
 
 
 def _elu(x: np.ndarray) -> np.ndarray:
@@ -119,7 +129,7 @@ class NumpyPolicy:
         try:
             with np.load(path, allow_pickle=False) as file:
                 found = dict(file)
-        except (ValueError, EOFError, OSError) as error:
+        except _UNREADABLE as error:
             if isinstance(error, FileNotFoundError):
                 raise
             raise ValueError(f"{path} is not a policy; give a policy.npz, or the folder of one") from error
@@ -128,11 +138,13 @@ class NumpyPolicy:
 
 def _from_arrays(found: dict[str, np.ndarray], path: Path) -> NumpyPolicy:
     """The policy with these arrays, which were read from `path`."""
-    if "format" not in found or "environment" not in found:
+    layers = range(sum(name.startswith("weights_") for name in found))
+    if any(
+        name not in found for name in (*_ARRAYS, *(f"biases_{k}" for k in layers), *(f"weights_{k}" for k in layers))
+    ):
         raise ValueError(f"{path} is not a policy; give a policy.npz, or the folder of one")
     if int(found["format"]) != FORMAT:
         raise ValueError(f"{path} has format {found['format']}, not {FORMAT}; export the policy again")
-    layers = range(sum(name.startswith("weights_") for name in found))
     return NumpyPolicy(
         environment=str(found["environment"]),
         mean=found["mean"],

@@ -21,6 +21,9 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--executor", default="threads", choices=_EXECUTORS)
     parser.add_argument("--device", choices=("host", "cuda"), help="of the executor serial")
     parser.add_argument("--limit", type=int, default=64, help="lists that a client may have under way")
+    parser.add_argument("--connections", type=int, default=256, help="clients that may be connected at one time")
+    parser.add_argument("--greeting", type=float, default=10.0, help="seconds until a client has said who it is")
+    parser.add_argument("--memory-limit", type=int, help="bytes of the buffers of all clients together")
     parser.add_argument("--window", type=int, help="calls in flight")
     parser.add_argument("--streams", type=int, help="CUDA streams")
     parser.add_argument("--workers", type=int, help="host threads")
@@ -31,12 +34,13 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve until SIGINT or SIGTERM, or until a fault. Returns the exit code."""
     arguments = _arguments(argv)
-    given = {name: getattr(arguments, name) for name in ("device", "window", "streams", "workers")}
+    optional = ("device", "window", "streams", "workers", "memory_limit")
+    given = {name: getattr(arguments, name) for name in (*optional, "limit", "connections", "greeting")}
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     authkey = arguments.authkey_file.read_bytes() if arguments.authkey_file is not None else None
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        with serve(arguments.address, arguments.executor, authkey=authkey, limit=arguments.limit, **options) as owner:
+        with serve(arguments.address, arguments.executor, authkey=authkey, **options) as owner:
             print(f"executor {arguments.executor!r} listens at {owner.address}", flush=True)
             owner.join()
     except KeyboardInterrupt:

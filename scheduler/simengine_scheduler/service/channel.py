@@ -52,7 +52,7 @@ class Channel:
         data = self._connection.recv_bytes(MAX_BYTES)
         try:
             message = json.loads(data)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise MalformedMessage(f"{len(data)} bytes that are no JSON ({error})") from error
         if not isinstance(message, dict) or not isinstance(message.get("is"), str):
             raise MalformedMessage(f"{data[:80]!r} is no object with an entry 'is'")

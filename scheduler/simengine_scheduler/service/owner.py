@@ -34,7 +34,8 @@ from .channel import Channel, MalformedMessage, take
 from .errors import OwnerLost
 from .exchange import Exchange
 from .host import HostKernels
-from .session import Kernels, Session, Shared, failure
+from .session import Session, failure
+from .shared import Kernels, Limits, Shared
 
 _PAUSE_SECONDS = 0.01
 _PATIENCE_SECONDS = 0.2  # a client that respects its limit always has room for reports
@@ -53,13 +54,13 @@ class Owner:
         exchange: Exchange,
         shared: Shared,
         authkey: bytes | None,
-        limit: int,
+        limits: Limits,
     ) -> None:
         self._folder = tempfile.mkdtemp(prefix="scheduler-") if address is None else None
         self.address = address if address is not None else os.path.join(str(self._folder), "owner")
         self.failure: BaseException | None = None
         self._executor, self._exchange, self._shared = executor, exchange, shared
-        self._authkey, self._limit = authkey, limit
+        self._authkey, self._limits = authkey, limits
         self._lock = threading.Lock()
         self._channels: dict[Channel, Session | None] = {}
         self._closing = ""
@@ -125,11 +126,11 @@ class Owner:
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as waker:
             waker.connect(self.address)  # wakes the accepting thread
         for channel in channels:
-            self._dismiss(channel)
+            self._dismiss(channel, self._closing)
 
-    def _dismiss(self, channel: Channel) -> None:
+    def _dismiss(self, channel: Channel, reason: str) -> None:
         with contextlib.suppress(OSError):
-            channel.send({"is": "closing", "error": self._closing})
+            channel.send({"is": "closing", "error": reason})
         channel.hang_up()
 
     def _accept(self) -> None:
@@ -152,16 +153,23 @@ class Owner:
         """Serve one client from its greeting to its end, on its receiving thread."""
         channel = Channel(connection, _PATIENCE_SECONDS)
         with self._lock:
+            reason, full = self._closing, len(self._channels) >= self._limits.connections
+            if full and not reason:
+                reason = f"the owner at {self.address} has its {self._limits.connections} connections; try again later"
             self._channels[channel] = None
-            closing = self._closing
-        if closing:
-            self._dismiss(channel)
+        if reason:
+            self._dismiss(channel, reason)
         session = None
+        # whoever connects and says nothing does not keep a connection from others
+        patience = threading.Timer(self._limits.greeting, channel.hang_up)
+        patience.daemon = True
+        patience.start()
         try:
             if self._authkey is not None:
                 deliver_challenge(connection, self._authkey)
                 answer_challenge(connection, self._authkey)
             session = self._greet(channel)
+            patience.cancel()
             with self._shared.kernels.thread():
                 self._converse(channel, session)
         except MalformedMessage as error:
@@ -170,6 +178,7 @@ class Owner:
         except (EOFError, OSError, AuthenticationError):
             pass  # the client is gone
         finally:
+            patience.cancel()
             with self._lock:
                 del self._channels[channel]
             if session is not None:
@@ -179,10 +188,10 @@ class Owner:
 
     def _greet(self, channel: Channel) -> Session:
         name = take(channel.receive(), "name", str)
-        session = Session(name, channel, self._shared, self._limit)
+        session = Session(name, channel, self._shared, self._limits.lists)
         with self._lock:
             self._channels[channel] = session
-        channel.send({"is": "welcome", "limit": self._limit, "memory": self._shared.kernels.memory})
+        channel.send({"is": "welcome", "limit": self._limits.lists, "memory": self._shared.kernels.memory})
         return session
 
     def _converse(self, channel: Channel, session: Session) -> None:
@@ -194,7 +203,7 @@ class Owner:
                     self._exchange.submit(session.submission(message))
                 else:
                     session.answer(message)
-            except (ValueError, TypeError, MemoryError, RuntimeError, OSError) as error:
+            except (ValueError, TypeError, MemoryError, RuntimeError, OSError, OverflowError) as error:
                 if self._shared.is_fault(error):
                     raise OSError(str(error)) from error
                 if submits and type(message.get("ticket")) is int:
@@ -228,6 +237,9 @@ def serve(
     *,
     authkey: bytes | None = None,
     limit: int = 64,
+    connections: int = 256,
+    greeting: float = 10.0,
+    memory_limit: int | None = None,
     functions: Mapping[str, Callable[..., None]] | None = None,
     kernels: Kernels | None = None,
     **options: Any,
@@ -240,6 +252,10 @@ def serve(
         authkey: a secret that clients must know. With None only the permissions of the socket protect the owner, which
             admit its user alone.
         limit: lists that a client may have under way. Further submissions wait in the client.
+        connections: clients that may be connected at one time. Others are told so, and hung up on.
+        greeting: seconds that a connection has until it has said who it is.
+        memory_limit: bytes that the buffers of all clients may have together; None for the memory of the machine, or on
+            CUDA for what the GPU has.
         functions: Python functions of arrays and numbers that clients may call by name, on the host.
         kernels: replaces the processor, for example by a fake one in tests.
         options: options of `make_executor`, except `segments` and `record`.
@@ -257,6 +273,8 @@ def serve(
             raise TypeError(f"serve() sets option {name!r} itself; leave it out")
     if limit < 1:
         raise ValueError(f"limit={limit} lets no client submit; give at least 1")
+    if connections < 1 or not greeting > 0:
+        raise ValueError(f"connections={connections} and greeting={greeting} let no client in; give numbers above zero")
     if device and options.get("driver") is None:
         options["driver"] = CudaDriver()
     driver: Driver | None = options.get("driver") if device else None
@@ -264,7 +282,13 @@ def serve(
         kernels = _cuda_kernels() if device else HostKernels(functions or {})
     table = Segments()
     made = make_executor(executor, segments=table, **options)
-    return Owner(address, made, Exchange(table, driver), Shared(kernels, driver), authkey, limit)
+    shared = Shared(kernels, driver, memory_limit if memory_limit is not None or device else _machine_memory())
+    return Owner(address, made, Exchange(table, driver), shared, authkey, Limits(limit, connections, greeting))
+
+
+def _machine_memory() -> int:
+    """Bytes of memory of this machine. Systems promise more than they have."""
+    return int(os.sysconf("SC_PHYS_PAGES")) * int(os.sysconf("SC_PAGE_SIZE"))
 
 
 def _cuda_kernels() -> Kernels:

@@ -2,74 +2,22 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from ..core.calls import KernelCall, Launch
 from ..core.segments import Segments
-from ..cuda.driver import Driver
 from ..launch.arguments import BufferSet
 from .channel import Channel, MalformedMessage, Message, take
 from .lists import Definition, Submission
-from .memory import Block, SharedArray, layout_from_wire, size_of
+from .memory import SharedArray, layout_from_wire, size_of
+from .shared import Shared, lowest_free
 from .wire import BufferAddress, CallMessage, call_from_wire
 
 _LONGEST_ERROR = (
     2000  # characters of a report, so that the buffer of the socket holds as many reports as the limit allows
 )
-
-
-def _lowest_free(used: Collection[int]) -> int:
-    return next(n for n in range(len(used) + 1) if n not in used)
-
-
-class Kernels(Protocol):
-    """Memory and kernels of the owner's processor, a host (`host.py`) or a GPU (`cuda.py`)."""
-
-    memory: str  # `host` or `cuda`: how clients map it
-
-    def thread(self) -> AbstractContextManager[Any]:
-        """Return the scope in which a thread of the owner uses the processor."""
-        ...
-
-    def allocate(self, nbytes: int) -> Block:
-        """Return new memory, zeroed."""
-        ...
-
-    def load(self, message: Message) -> Any:
-        """Return the kernel that a message asks for. Raises ValueError or OSError where there is none."""
-        ...
-
-    def launch(
-        self, kernel: Any, call: CallMessage, args: Sequence[Any], buffers: BufferSet, arrays: Mapping[str, Any]
-    ) -> Launch:
-        """Bind a kernel to its arguments. Raises TypeError or ValueError for one that does not fit."""
-        ...
-
-
-class Shared:
-    """What sessions have in common: kernels, arrays that clients share by name, and slots."""
-
-    def __init__(self, kernels: Kernels, driver: Driver | None) -> None:
-        self.kernels = kernels
-        self.driver = driver
-        self.lock = threading.Lock()  # guards `slots`, `arrays` and the holders of arrays
-        self.arrays: dict[str, SharedArray] = {}
-        self.slots: set[int] = set()  # in use
-
-    def is_fault(self, error: BaseException) -> bool:
-        """Whether an error has ended the CUDA context."""
-        return self.driver is not None and self.driver.is_fault(error)
-
-    def take_slot(self) -> int:
-        """Return the lowest free slot, so that names of segments repeat and their table does not grow."""
-        with self.lock:
-            slot = _lowest_free(self.slots)
-            self.slots.add(slot)
-            return slot
 
 
 class Session:
@@ -109,7 +57,7 @@ class Session:
         name, shared = take(message, "name", str), take(message, "shared", bool)
         shape, dtype = layout_from_wire(message)
         self._refuse_taken(name)
-        block = self._shared.kernels.allocate(size_of(shape, dtype))
+        block = self._shared.allocate(size_of(shape, dtype))
         key = f"shared {name}" if shared else f"client {self.slot} {name}"
         array = SharedArray(key, block, shape, dtype, {self.slot})
         if shared:
@@ -117,6 +65,7 @@ class Session:
                 taken = self._shared.arrays.setdefault(name, array) is not array
             if taken:
                 block.free()
+                self._shared.give_back(array.nbytes)
                 raise ValueError(f"there is a shared buffer {name!r} already; use Client.attach({name!r})")
         self._hold(name, array)
 
@@ -164,6 +113,7 @@ class Session:
             if self._shared.arrays.get(name) is array:
                 del self._shared.arrays[name]
         array.block.free()
+        self._shared.give_back(array.nbytes)
 
     def _check_buffer(self, name: str) -> None:
         if name not in self.buffers:
@@ -188,7 +138,7 @@ class Session:
             launches.append(self._launch(call))
         number = self._numbers
         self._numbers += 1
-        place = _lowest_free({definition.place for definition in self._lists.values()})
+        place = lowest_free({definition.place for definition in self._lists.values()})
         driver = self._shared.driver
         self._lists[number] = Definition(number, place, calls, tuple(launches), driver, as_graph, frozenset(names))
         self._reply({"list": number})

@@ -124,11 +124,16 @@ DEVICE RowParameters equality_parameters(const Model& m, int e, int sub) {
   return {m.eq_solref() + 2 * e, m.eq_solimp() + 5 * e, diagonal};
 }
 
+// Does solreffriction hold for the tangents? Zeros stand for solref, and so does one of which only one number is positive.
+DEVICE bool has_solref(const real* custom) {
+  return (custom[0] > 0) == (custom[1] > 0) && (custom[0] != 0 || custom[1] != 0);
+}
+
 // Solver parameters of row `sub` of a contact of pair c.
 DEVICE RowParameters contact_parameters(const Model& m, int c, int type, int sub) {
   const int b1 = m.geom_bodyid()[m.cand_geom1()[c]], b2 = m.geom_bodyid()[m.cand_geom2()[c]];
   const real *custom = m.cand_solreffriction() + 2 * c, mu = m.cand_friction()[5 * c];
-  const bool tangent = type == ROW_CONTACT_ELLIPTIC && sub > 0 && (custom[0] != 0 || custom[1] != 0);
+  const bool tangent = type == ROW_CONTACT_ELLIPTIC && sub > 0 && has_solref(custom);
   const real translation = m.body_invweight0()[2 * b1] + m.body_invweight0()[2 * b2];
   const real diagonal = type == ROW_CONTACT_PYRAMIDAL ? translation + mu * mu * translation : translation;
   return {tangent ? custom : m.cand_solref() + 2 * c, m.cand_solimp() + 5 * c, diagonal};

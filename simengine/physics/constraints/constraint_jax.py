@@ -150,7 +150,8 @@ def _contacts(
     distance = own - const(margin, own)
     position = own * const(~tangent, own) if tangent.any() else own
     custom = np.asarray(m.cand_solreffriction)[cand]
-    solref = np.where((tangent & custom.any(axis=1))[:, None], custom, np.asarray(m.cand_solref)[cand])
+    given = custom.any(axis=1) & ((custom[:, 0] > 0) == (custom[:, 1] > 0))
+    solref = np.where((tangent & given)[:, None], custom, np.asarray(m.cand_solref)[cand])
     solimp, (scale, share) = np.asarray(m.cand_solimp)[cand], _contact_scale(m, layout, cand)
     zero = jnp.zeros_like(own)
     on = per_row(layout, listed)

@@ -21,11 +21,12 @@ DEVICE real impedance(const real* solimp, real r) {
 }
 
 // Stiffness k and damping b of the reference acceleration, with a time constant of at least `least`. A negative solref
-// gives them directly.
+// gives them directly. MuJoCo takes its default for one of which only one number is positive.
 DEVICE void stiffness_damping(const real* solref, const real* solimp, real least, real* k, real* b) {
   const real dmax = clamp_(solimp[1], R(0.0001), R(0.9999));
-  if (solref[0] > 0) {
-    const real time = max_(solref[0], least), ratio = solref[1];
+  const bool mixed = (solref[0] > 0) != (solref[1] > 0);
+  if (mixed || solref[0] > 0) {
+    const real time = max_(mixed ? R(0.02) : solref[0], least), ratio = mixed ? R(1.0) : solref[1];
     *k = reciprocal_(max_(MJMINVAL, dmax * dmax * time * time * ratio * ratio));
     *b = divide_(R(2.0), max_(MJMINVAL, dmax * time));
   } else {

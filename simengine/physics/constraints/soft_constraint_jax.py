@@ -37,9 +37,12 @@ def stiffness_damping(solref: Any, solimp: Any, leastref: float) -> tuple[np.nda
     """k [1/s^2] and b [1/s], each (n,), of reference parameters (n, 2) and clamped impedances (n, 5).
 
     A positive first parameter is a time constant [s], clamped to at least `leastref`, and the second a damping ratio.
-    Otherwise the parameters are minus the stiffness and minus the damping.
+    Otherwise the parameters are minus the stiffness and minus the damping. MuJoCo takes its default where only one of
+    them is positive.
     """
     first, second = np.asarray(solref, np.float64).reshape(-1, 2).T
+    mixed = (first > 0) != (second > 0)
+    first, second = np.where(mixed, 0.02, first), np.where(mixed, 1.0, second)
     dmax = solimp[:, 1]
     timeconst = np.maximum(first, leastref)
     k = np.where(first > 0, 1.0 / np.maximum(MINVAL, (dmax * timeconst * second) ** 2), -first / dmax**2)

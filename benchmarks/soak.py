@@ -1,0 +1,194 @@
+"""Let one process do everything again and again, and see whether it grows.
+
+    python -m benchmarks.soak --minutes 8 --backend host --json benchmarks/results/soak_host.json
+
+A round steps a simulation whose groups come and go, changes parameters of worlds, resets some, saves the state, loads
+it, and copies the simulation. Memory, threads and file handles are measured about once a second. A line is fitted to
+each of them over the second half of the time.
+
+The exit code is 0 if none grows: if the line rises by less than three standard errors, or by less than one percent of
+the memory, or half a thread or file handle. It is 1 if one does, 2 for a wrong call.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from simengine import Model, Simulation, load_model
+from simengine.cli.machine import result_header
+from simengine.cli.output import progress_bar
+from simengine.cli.result_file import write_json
+from simengine.cli.settings import BACKEND_CHOICES, positive
+from simengine.zoo import random_robot
+
+MODELS = ("ant", "hopper", "inverted_double_pendulum", "grasp", "quadruped")
+_ROBOTS = 3
+_MOST_GROUPS, _MOST_WORLDS = 4, 24
+_STEPS = 20  # of a round
+_PERIOD = 1.0  # seconds between measurements
+_ERRORS = 3.0  # standard errors by which a line must rise to count
+_SHARE, _PIECES = 0.01, 0.5  # growth of memory, and of threads and file handles, that does not count
+_FIELDS = ("memory_mib", "threads", "file_handles", "gpu_memory_mib")
+
+
+class Trend(NamedTuple):
+    """A line through measurements.
+
+    Attributes:
+        name: what was measured.
+        first, last: first and last measurement.
+        growth: by how much the line rises over the second half of the time.
+        error: standard error of the growth.
+        allowed: growth that does not count.
+    """
+
+    name: str
+    first: float
+    last: float
+    growth: float
+    error: float
+    allowed: float
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether the growth does not count, or may be noise."""
+        return self.growth <= max(self.allowed, _ERRORS * self.error)
+
+
+class Soak:
+    """A simulation that changes all the time.
+
+    Args:
+        backend: backend of the simulation.
+        seed: equal seeds do equal things.
+        folder: folder for saved states.
+    """
+
+    def __init__(self, backend: str, seed: int, folder: Path):
+        self._rng = np.random.default_rng(seed)
+        self._folder = folder
+        self._models: list[Model] = [load_model(name) for name in MODELS]
+        self._models += [load_model(random_robot(seed=k)) for k in range(_ROBOTS)]
+        groups: list[tuple[Model, int]] = [(self._models[0], 8), (self._models[1], 8)]
+        self.sim = Simulation(groups, backend=backend, on_nonfinite="reset")
+        self.backend = self.sim.backend
+
+    def round(self) -> None:
+        """Change groups, parameters and worlds, step, save, load and copy."""
+        sim, rng = self.sim, self._rng
+        if len(sim.groups) > 1 and (len(sim.groups) >= _MOST_GROUPS or rng.random() < 0.5):
+            sim.remove_group(sim.groups[rng.integers(len(sim.groups))])
+        model = self._models[rng.integers(len(self._models))]
+        sim.add_group(model, int(rng.integers(1, _MOST_WORLDS + 1)))
+        for group in sim.groups:
+            shape = (group.num_worlds, 1)
+            group.set_params(body_mass=rng.uniform(0.8, 1.2, shape) * group.model.mj.body_mass)
+            group.reset(np.flatnonzero(rng.random(group.num_worlds) < 0.3))
+        sim.step(_STEPS)
+        path = self._folder / "state.npz"
+        sim.save_state(path)
+        with sim.copy() as other:
+            other.step(2)
+        sim.step(2)
+        sim.load_state(path)
+        sim.forward()
+
+    def close(self) -> None:
+        """Close the simulation."""
+        self.sim.close()
+
+
+def measured(backend: str) -> dict[str, float]:
+    """What this process holds now."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    found = {
+        "memory_mib": pages * os.sysconf("SC_PAGE_SIZE") / 2**20,
+        "threads": float(len(os.listdir("/proc/self/task"))),
+        "file_handles": float(len(os.listdir("/proc/self/fd"))),
+    }
+    if backend == "cuda":
+        import cupy
+
+        free, total = cupy.cuda.runtime.memGetInfo()
+        found["gpu_memory_mib"] = (total - free) / 2**20
+    return found
+
+
+def trend(name: str, seconds: np.ndarray, values: np.ndarray) -> Trend:
+    """Fit a line to the second half of some measurements.
+
+    Args:
+        name: what was measured.
+        seconds: when, (n,) [s].
+        values: the measurements, (n,).
+    """
+    late = seconds >= seconds[-1] / 2
+    x, y = seconds[late], values[late]
+    x = x - x.mean()
+    slope = float((x @ y) / (x @ x))
+    rest = y - y.mean() - slope * x
+    error = float(np.sqrt((rest @ rest) / max(len(x) - 2, 1) / (x @ x)))
+    span = float(x[-1] - x[0])
+    allowed = _SHARE * float(y.mean()) if name.endswith("_mib") else _PIECES
+    return Trend(name, float(values[0]), float(values[-1]), slope * span, error * span, allowed)
+
+
+def soak(minutes: float, backend: str, seed: int) -> tuple[str, int, list[Trend]]:
+    """Go round and round. Returns the backend, the number of rounds, and a trend of each thing that was measured."""
+    samples: list[tuple[float, dict[str, float]]] = []
+    rounds = 0
+    with tempfile.TemporaryDirectory(prefix="simengine-soak-") as folder:
+        running = Soak(backend, seed, Path(folder))
+        running.round()  # builds kernels
+        start = time.monotonic()
+        with progress_bar("seconds", int(60 * minutes)) as advance:
+            while (now := time.monotonic() - start) < 60 * minutes:
+                if not samples or now - samples[-1][0] >= _PERIOD:
+                    advance(int(now) - int(samples[-1][0]) if samples else 0)
+                    samples.append((now, measured(running.backend)))
+                running.round()
+                rounds += 1
+        running.close()
+    seconds = np.array([moment for moment, _ in samples])
+    names = [name for name in _FIELDS if name in samples[0][1]]
+    return running.backend, rounds, [trend(name, seconds, np.array([s[name] for _, s in samples])) for name in names]
+
+
+def as_row(line: Trend) -> dict[str, Any]:
+    """A trend as a row of a result file."""
+    numbers = {name: round(value, 3) for name, value in line._asdict().items() if name != "name"}
+    return {"name": line.name, **numbers, "flat": line.is_flat}
+
+
+def main() -> int:
+    """Soak, print the trends, and return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=positive, default=8, help="how long")
+    parser.add_argument("--backend", choices=BACKEND_CHOICES, default="host", help="backend of the simulation")
+    parser.add_argument("--seed", type=int, default=0, help="seed of what is done")
+    parser.add_argument("--json", type=Path, help="file for the result; - for standard output")
+    options = parser.parse_args()
+    backend, rounds, lines = soak(options.minutes, options.backend, options.seed)
+    command = f"python -m benchmarks.soak --minutes {options.minutes} --backend {options.backend}"
+    rows = [as_row(line) for line in lines]
+    write_json({**result_header(command), "backend": backend, "rounds": rounds, "rows": rows}, options.json)
+    if options.json != Path("-"):
+        print(f"{rounds} rounds on {backend}")
+        for line in lines:
+            verdict = "flat" if line.is_flat else "GROWS"
+            print(
+                f"{line.name}: {line.first:.1f} to {line.last:.1f}, {line.growth:+.2f} +- {line.error:.2f}: {verdict}"
+            )
+    return 0 if all(line.is_flat for line in lines) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

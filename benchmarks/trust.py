@@ -1,0 +1,94 @@
+"""Write the figures of `docs/trust.md` from result files: `python -m benchmarks.trust`."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+PAGE, RESULTS = ROOT / "docs" / "trust.md", ROOT / "benchmarks" / "results"
+_SHOWN = ("qacc", "efc_force", "contact_dist", "sensordata", "qvel")
+
+
+def fuzz_figures(result: dict[str, Any]) -> str:
+    """What fuzzing has compared, and the largest errors of some fields."""
+    models, findings = result["models"], len(result["findings"]) + result["repeated"]
+    compared = models.get("agrees", 0) + models.get("differs", 0)
+    left = {name: models.get(name, 0) for name in ("invalid", "refused", "undecided")}
+    text = (
+        f"On {_where(result)}: {result['drawn']:,} models in {result['seconds'] / 60:.0f} minutes, of which "
+        f"{compared:,} were compared in {result['states']:,} states and steps. MuJoCo refused {left['invalid']:,}, the "
+        f"engine {left['refused']:,}, and {left['undecided']:,} had nothing to compare. {result['left_out']:,} states "
+        f"and steps were left out. Rounding, ties and early ends explain {sum(result['explained'].values()):,} values "
+        f"beyond their tolerance. {findings} models were unexplained."
+    )
+    rows = [f"| `{name}` | {_error(result, name, 'float64')} | {_error(result, name, 'float32')} |" for name in _SHOWN]
+    table = "\n".join(("| largest error of | float64 | float32 |", "|---|---|---|", *rows))
+    return f"{textwrap.fill(text, 120, break_on_hyphens=False)}\n\n{table}\n\n`{result['command']}`, {result['date']}"
+
+
+def fault_figures(result: dict[str, Any]) -> str:
+    """What became of each kind of fault."""
+    rows = [
+        f"| {row['fault']} | {row['to']} | {row['trials']} | {row['found']} | {row['recovered']} | {row['harmless']} | "
+        f"{len(row['wrong'])} |"
+        for row in result["rows"]
+    ]
+    head = ("| fault | to | trials | found | recovered | harmless | wrong |", "|---|---|---|---|---|---|---|")
+    return "\n".join((*head, *rows)) + f"\n\n`{result['command']}`, {result['date']}, {_where(result)}"
+
+
+def soak_figures(result: dict[str, Any]) -> str:
+    """By how much each thing grew."""
+    rows = [
+        f"| {row['name'].replace('_mib', ' [MiB]').replace('_', ' ')} | {row['first']:.1f} | {row['last']:.1f} | "
+        f"{row['growth']:+.2f} ± {row['error']:.2f} | {'yes' if row['flat'] else 'no'} |"
+        for row in result["rows"]
+    ]
+    head = ("| | first | last | growth in the second half | flat |", "|---|---|---|---|---|")
+    end = f"{result['rounds']:,} rounds, `{result['command']}`, {result['date']}, {_where(result)}"
+    return "\n".join((*head, *rows)) + f"\n\n{end}"
+
+
+PARTS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
+    "fuzz": ("fuzz_host.json", fuzz_figures),
+    "faults": ("faults_host.json", fault_figures),
+    "soak": ("soak_host.json", soak_figures),
+}
+"""The parts of the page by their marks, with their files."""
+
+
+def written(page: str) -> str:
+    """The page with the figures of the result files in place of those between its marks."""
+    for mark, (name, figures) in PARTS.items():
+        text = figures(json.loads((RESULTS / name).read_text(encoding="utf-8")))
+        block = f"<!-- {mark} -->\n{text}\n<!-- end -->"
+        found = re.search(rf"<!-- {mark} -->\n.*?<!-- end -->", page, flags=re.DOTALL)
+        if found is None:
+            raise ValueError(f"{PAGE} has no part <!-- {mark} -->; add it with <!-- end --> after it")
+        page = page.replace(found[0], block)
+    return page
+
+
+def main() -> int:
+    """Write the page."""
+    PAGE.write_text(written(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    return 0
+
+
+def _where(result: dict[str, Any]) -> str:
+    return f"{result['hardware']['cpu']}, {result['hardware']['cores']} cores"
+
+
+def _error(result: dict[str, Any], name: str, dtype: str) -> str:
+    error = result["worst"].get(f"{name} in {dtype}")
+    return "not compared" if error is None else f"{error:.0e}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,112 @@
+"""The parent's side of the child process that judges models: a crash or a hang of it is an outcome, too."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from types import TracebackType
+from typing import IO, Any, Self
+
+from simengine.fuzz.judge import Outcome
+
+_MOST_SERVED = 400  # models after which a new child is started, so that a leak does not grow
+
+
+class Child:
+    """A process that judges models, and is replaced after a crash or a hang. It is a context manager.
+
+    Args:
+        backend: "cuda", "host", "jax" or "auto".
+        dtypes: the precisions that are compared.
+        states: states for each model.
+        limit: seconds that a model may take.
+    """
+
+    def __init__(self, backend: str, dtypes: Sequence[str], states: int, limit: float):
+        self._request: dict[str, Any] = {"backend": backend, "dtypes": list(dtypes), "states": states}
+        self._limit = limit
+        self._process: subprocess.Popen[bytes] | None = None
+        self._folder = tempfile.TemporaryDirectory(prefix="simengine-fuzz-", ignore_cleanup_errors=True)
+        self._served = 0
+
+    def judge(self, text: str, seed: int) -> Outcome:
+        """Judge a model. One that takes too long has a second try, since the machine may have been asleep.
+
+        Args:
+            text: MJCF.
+            seed: of its states.
+        """
+        outcome = self._judge(text, seed)
+        return self._judge(text, seed) if outcome.kind == "hangs" else outcome
+
+    def _judge(self, text: str, seed: int) -> Outcome:
+        if self._process is not None and self._served >= _MOST_SERVED:
+            self._end()
+        process = self._process or self._start()
+        self._served += 1
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            process.stdin.write(json.dumps({**self._request, "text": text, "seed": seed}).encode() + b"\n")
+            process.stdin.flush()
+        except BrokenPipeError:
+            return self._crashed(process)
+        line = _line(process.stdout, self._limit)
+        if line is None:
+            self._end()
+            return Outcome("hangs", [f"no answer in {self._limit:g} s"])
+        return Outcome(**json.loads(line)) if line else self._crashed(process)
+
+    def _crashed(self, process: subprocess.Popen[bytes]) -> Outcome:
+        code = process.wait()
+        self._end()
+        what = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        return Outcome("crashes", [f"the process ended by {what}"])
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        if "float64" in self._request["dtypes"]:
+            environment["JAX_ENABLE_X64"] = "1"
+        # MuJoCo writes its log into the working folder
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "simengine.fuzz.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=self._folder.name,
+            env=environment,
+        )
+        self._served = 0
+        return self._process
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                try:
+                    pipe.close()
+                except BrokenPipeError:
+                    continue
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._end()
+        self._folder.cleanup()
+
+
+def _line(pipe: IO[bytes], seconds: float) -> bytes | None:
+    """The next line of a pipe; empty if it ends, None if no line comes in time. Nothing follows a line."""
+    ready, _, _ = select.select([pipe], [], [], seconds)
+    return pipe.readline() if ready else None

@@ -1,0 +1,197 @@
+"""`fuzz`: draw and mutate models, compare each with MuJoCo in a child process, and shrink what fails."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from simengine.errors import SimengineError
+from simengine.fuzz.child import Child
+from simengine.fuzz.corpus import Case, read_all, save
+from simengine.fuzz.draw import Draw
+from simengine.fuzz.generate import generate
+from simengine.fuzz.judge import Outcome
+from simengine.fuzz.mutate import mutate
+from simengine.fuzz.report import Finding, FuzzReport, repeat_command
+from simengine.fuzz.shrink import shrink
+from simengine.loading import model_names, model_path
+from simengine.zoo import random_robot
+
+DTYPES = ("float64", "float32")
+_SHRINKING = 60.0  # seconds for each finding, or a quarter of the time that is left if that is more
+_DRAWN, _OF_ZOO = 0.5, 0.3  # shares of the models; the others are mutations of drawn ones and of the corpus
+
+Progress = Callable[[FuzzReport], None]
+"""Called after each model."""
+
+
+def fuzz(
+    *,
+    backend: str = "host",
+    dtypes: Sequence[str] = DTYPES,
+    seconds: float | None = None,
+    models: int | None = None,
+    states: int = 6,
+    seed: int = 0,
+    corpus: Path | None = None,
+    limit: float = 60.0,
+    progress: Progress | None = None,
+) -> FuzzReport:
+    """Compare models drawn at random, and mutations of models, with MuJoCo.
+
+    Each model runs in a child process, so that a crash or a hang is a finding and not the end.
+
+    Args:
+        backend: "cuda", "host", "jax" or "auto".
+        dtypes: the precisions that are compared.
+        seconds: time after which no further model is drawn; None for no such limit.
+        models: number of models after which none is drawn; None for no such limit.
+        states: states for each model and precision, before the search for pair types and limits that they miss.
+        seed: equal seeds draw equal models, as long as the corpus is the same.
+        corpus: folder where failing models are written, and whose models are mutated; None keeps nothing.
+        limit: seconds that a model may take. The first models of a backend also compile kernels.
+        progress: called after each model.
+
+    Returns:
+        The report; `report.passed` is the outcome.
+
+    Raises:
+        ValueError: there is neither a number of models nor a time, or one of them is not above zero.
+    """
+    if seconds is None and models is None:
+        raise ValueError("fuzz would never end; give seconds, models or both")
+    if (seconds is not None and seconds <= 0) or (models is not None and models <= 0):
+        raise ValueError(f"seconds={seconds} and models={models} leave nothing to do; give numbers above zero")
+    kept = [case.text for case in read_all(corpus)] if corpus is not None and corpus.is_dir() else []
+    report = FuzzReport(backend, tuple(dtypes), seed)
+    with Child(backend, dtypes, states, limit) as child:
+        run = _Run(report, child, states, corpus, seconds, progress)
+        for number, (source, text) in enumerate(_drawn(seed, kept)):
+            if run.is_over(models):
+                break
+            run.take(source, text, number % 4, f"simengine fuzz, seed {seed}, model {number}")
+    return report
+
+
+def replay(
+    cases: Sequence[Case],
+    *,
+    backend: str = "host",
+    dtypes: Sequence[str] = DTYPES,
+    states: int = 6,
+    limit: float = 60.0,
+    progress: Progress | None = None,
+) -> FuzzReport:
+    """Compare the models of a corpus with MuJoCo again, each with its seed; arguments as for `fuzz`."""
+    report = FuzzReport(backend, tuple(dtypes), 0)
+    start = time.monotonic()
+    with Child(backend, dtypes, states, limit) as child:
+        for case in cases:
+            outcome = child.judge(case.text, case.seed)
+            report.add("corpus", outcome)
+            if outcome.is_finding:
+                repeat = repeat_command(case.path, backend, report.dtypes, states)
+                report.findings.append(Finding(outcome.kind, outcome.reasons, str(case.path), repeat))
+            report.seconds = time.monotonic() - start
+            if progress:
+                progress(report)
+    return report
+
+
+class _Run:
+    """The models so far, and what they showed."""
+
+    def __init__(
+        self,
+        report: FuzzReport,
+        child: Child,
+        states: int,
+        corpus: Path | None,
+        seconds: float | None,
+        progress: Progress | None,
+    ):
+        self._report, self._child, self._states, self._corpus = report, child, states, corpus
+        self._seconds, self._progress = seconds, progress
+        self._start = time.monotonic()
+        self._known: set[str] = set()
+
+    def is_over(self, models: int | None) -> bool:
+        """Whether the time is up, or the number of models is reached."""
+        done = sum(self._report.models.values())
+        return (models is not None and done >= models) or (self._seconds is not None and self._left() <= 0)
+
+    def take(self, source: str, text: str, seed: int, how: str) -> None:
+        """Judge a model, and shrink it if it fails in a way that is new."""
+        outcome = self._child.judge(text, seed)
+        self._report.add(source, outcome)
+        if outcome.is_finding:
+            self._found(text, seed, how, outcome)
+        self._report.seconds = time.monotonic() - self._start
+        if self._progress:
+            self._progress(self._report)
+
+    def _left(self) -> float:
+        return float("inf") if self._seconds is None else self._seconds - (time.monotonic() - self._start)
+
+    def _found(self, text: str, seed: int, how: str, outcome: Outcome) -> None:
+        if _signature(outcome) in self._known:
+            self._report.repeated += 1
+            return
+        latest = outcome
+
+        def fails(candidate: str) -> bool:
+            nonlocal latest
+            found = self._child.judge(candidate, seed)
+            same = _is_same(outcome, found)
+            latest = found if same else latest
+            return same
+
+        # a hang takes its whole limit again with every attempt
+        small = shrink(text, fails, _SHRINKING if self._seconds is None else max(_SHRINKING, self._left() / 4))
+        self._known |= {_signature(outcome), _signature(latest)}
+        path = save(self._corpus, small, seed, how, latest) if self._corpus is not None else Path("FILE.xml")
+        repeat = repeat_command(path, self._report.backend, self._report.dtypes, self._states)
+        self._report.findings.append(Finding(latest.kind, latest.reasons, str(path), repeat))
+
+
+def _signature(outcome: Outcome) -> str:
+    """What findings have in common that are one: the first field that differs, or the place of the exception."""
+    if outcome.fields:
+        return next(iter(outcome.fields))
+    return f"{outcome.kind}: {outcome.reasons[0].partition(':')[0]}"
+
+
+def _is_same(first: Outcome, other: Outcome) -> bool:
+    """Whether a smaller model fails as the first did."""
+    if first.kind != other.kind:
+        return False
+    return bool(set(first.fields) & set(other.fields)) if first.fields else _signature(first) == _signature(other)
+
+
+def _drawn(seed: int, kept: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """(source, MJCF) of one model after another, without end."""
+    files = _files()
+    for number in itertools.count():
+        key = f"{seed}:{number}"
+        draw = Draw(f"{key}:how")
+        where = draw.rng.random()
+        if where < _DRAWN:
+            yield "drawn", generate(key)
+        elif where < _DRAWN + _OF_ZOO:
+            robot = draw.chance(0.3)
+            yield "mutated zoo", mutate(random_robot(draw.rng.randrange(1000)) if robot else draw.choice(files), draw)
+        elif kept and draw.chance(0.3):
+            yield "mutated corpus", mutate(draw.choice(kept), draw)
+        else:
+            yield "mutated drawn", mutate(generate(key), draw)
+
+
+def _files() -> list[str]:
+    """MJCF of the models that come with the installation and need no other file."""
+    texts = [model_path(name).read_text(encoding="utf-8") for name in model_names()]
+    found = [text for text in texts if "file=" not in text]
+    if not found:
+        raise SimengineError("the installation has no models to mutate; install simengine again")
+    return found

@@ -1,0 +1,108 @@
+"""Which models and states can be compared with MuJoCo, and to how many digits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+
+import mujoco
+import numpy as np
+
+from simengine.check.oracle import Evaluation
+from simengine.check.report import FieldResult
+from simengine.check.states import STATE_ARRAYS
+
+ROUNDINGS = 8.0
+"""A difference of so many times what rounding the state does is put down to rounding."""
+
+_CG_SLACK = 20.0  # conjugate gradients stop where the cost falls no more, which is at half the digits of the solution
+# Elliptic PGS cut off at 100 sweeps was off by 2.4e-5 at most in three of 120 models, by 8e-7 after 1000 sweeps.
+_PGS_SLACK = 50.0
+_FLOAT32_SLACK = 5.0
+_OF_CONDITION = 4.0  # errors of solved equations in units of condition times rounding
+_FASTEST, _HARDEST, _STIFFEST = 1e6, 1e8, 3e3  # qacc, efc_D and efc_aref beyond which a state is left out
+_NUDGE = 1e-6  # [m] by which bodies are moved to break ties
+_MOST_DOFS = 60  # larger models take too long
+
+
+def without_comparison(mj: mujoco.MjModel) -> str:
+    """Why a model cannot be compared; empty if it can."""
+    if mj.nv == 0 or mj.nv > _MOST_DOFS:
+        return "it has no dofs" if mj.nv == 0 else f"it has more than {_MOST_DOFS} dofs"
+    if mj.opt.timestep < mujoco.mjMINVAL:
+        return "its timestep is zero"
+    kinds, site = (int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD)), int(mujoco.mjtObj.mjOBJ_SITE)
+    for kind, objtype, one, two in zip(mj.eq_type, mj.eq_objtype, mj.eq_obj1id, mj.eq_obj2id, strict=True):
+        bodies = mj.site_bodyid[[one, two]] if int(objtype) == site else np.array([one, two])
+        if int(kind) in kinds and len(set(mj.body_weldid[bodies].tolist())) == 1:
+            return "an equality constraint holds a rigid body to itself, and MuJoCo drops rows that are zero by chance"
+    pairs = mj.body_weldid[mj.geom_bodyid[np.stack((mj.pair_geom1, mj.pair_geom2))]]
+    if (pairs[0] == pairs[1]).any():
+        return "an explicit pair is within a rigid body, and MuJoCo's adhesion does not count its contacts"
+    if _has_rigid_path(mj):
+        return "a path lies in a rigid body, and MuJoCo drops rows that are zero"
+    return ""
+
+
+def _has_rigid_path(mj: mujoco.MjModel) -> bool:
+    """Whether some tendon with rows runs between parts of one rigid body."""
+    types = (int(mujoco.mjtWrap.mjWRAP_SITE), int(mujoco.mjtWrap.mjWRAP_SPHERE), int(mujoco.mjtWrap.mjWRAP_CYLINDER))
+    for first, number in zip(mj.tendon_adr.tolist(), mj.tendon_num.tolist(), strict=True):
+        parts = [(int(mj.wrap_type[k]), int(mj.wrap_objid[k])) for k in range(first, first + number)]
+        owners = [(mj.site_bodyid if kind == types[0] else mj.geom_bodyid)[of] for kind, of in parts if kind in types]
+        if owners and len({int(mj.body_weldid[body]) for body in owners}) == 1:
+            return True
+    return False
+
+
+def nudged(mj: mujoco.MjModel) -> mujoco.MjModel:
+    """A copy whose bodies are moved a little, so that no two distances are equal by chance."""
+    moved, rng = copy(mj), np.random.default_rng(0)
+    moved.body_pos[1:] += _NUDGE * rng.uniform(-1, 1, moved.body_pos[1:].shape)
+    moved.body_quat[1:] += _NUDGE * rng.uniform(-1, 1, moved.body_quat[1:].shape)
+    moved.body_quat[:] /= np.linalg.norm(moved.body_quat, axis=1, keepdims=True)
+    return moved
+
+
+def is_sane(evaluation: Evaluation, dtype: str) -> bool:
+    """Whether a state has a result that can be compared.
+
+    Contacts that can move nothing have no definite force. In float32, a solver resolves about a thousandth of the
+    reference accelerations, so states are left out in which these are large.
+    """
+    fields, state = evaluation.fields, evaluation.state
+    if any(not np.isfinite(getattr(state, name)).all() for name in STATE_ARRAYS):
+        return False
+    if any(not np.isfinite(fields[name]).all() for name in ("qacc", "efc_D", "efc_force", "qM")):
+        return False
+    if dtype == "float32" and np.abs(fields["efc_aref"]).max(initial=0.0) > _STIFFEST:
+        return False
+    return bool(np.abs(fields["qacc"]).max() < _FASTEST and fields["efc_D"].max(initial=0.0) < _HARDEST)
+
+
+def blur(evaluations: Sequence[Evaluation], dtype: str) -> float:
+    """Relative error of an acceleration in float32 where the inertia matrix is nearly singular; at most a tenth."""
+    if dtype == "float64":
+        return 0.0
+    most = max((float(np.linalg.cond(e.fields["qM"])) for e in evaluations), default=0.0)
+    return min(_OF_CONDITION * most * float(np.finfo(np.float32).eps), 0.1)
+
+
+def slack_of(mj: mujoco.MjModel, dtype: str) -> float:
+    """By how much a solver that stops before the optimum may miss the tolerance.
+
+    In float32 the comparison looks for gross errors: the same code is held to the tolerances in float64.
+    """
+    return _solver_slack(mj) * (_FLOAT32_SLACK if dtype == "float32" else 1.0)
+
+
+def _solver_slack(mj: mujoco.MjModel) -> float:
+    if mj.opt.solver == mujoco.mjtSolver.mjSOL_CG:
+        return _CG_SLACK
+    elliptic = mj.opt.cone == mujoco.mjtCone.mjCONE_ELLIPTIC
+    return _PGS_SLACK if elliptic and mj.opt.solver == mujoco.mjtSolver.mjSOL_PGS else 1.0
+
+
+def is_rounding(result: FieldResult) -> bool:
+    """Whether rounding the worst state does the same to MuJoCo's own result; the states are few, and some are wild."""
+    return result.rounding is not None and result.relative <= ROUNDINGS * result.rounding

@@ -1,0 +1,150 @@
+"""Fuzzing: what it draws, what it finds, what it makes of a finding, and the models that it found once."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import mujoco
+import pytest
+
+from simengine.cli.main import main
+from simengine.fuzz import fuzz, read, read_all, replay
+from simengine.fuzz.child import Child
+from simengine.fuzz.corpus import save
+from simengine.fuzz.draw import Draw
+from simengine.fuzz.generate import generate
+from simengine.fuzz.judge import Outcome, judge
+from simengine.fuzz.mutate import mutate
+from simengine.fuzz.shrink import shrink
+from tests.checkout import ROOT
+
+CORPUS = ROOT / "tests" / "corpus"
+PENDULUM = """
+<mujoco><worldbody><body><joint name="j" type="hinge" axis="0.3 0.2 1"/><geom size="0.10001" pos="0.1 0 0"/>
+<body pos="0 0 1"><joint/><geom type="capsule" size="0.1 0.2" pos="0.2 0 0"/></body></body></worldbody></mujoco>
+"""
+
+
+def test_equal_seeds_draw_equal_models_that_mujoco_takes() -> None:
+    drawn = [generate(f"these:{k}") for k in range(40)]
+    assert drawn == [generate(f"these:{k}") for k in range(40)]
+    assert len(set(drawn)) == 40
+    for text in drawn:
+        mujoco.MjModel.from_xml_string(text)
+
+
+def test_the_models_have_every_feature_that_is_drawn() -> None:
+    text = "".join(generate(k) for k in range(300))
+    for part in (
+        *('type="hinge"', 'type="slide"', 'type="ball"', 'type="free"', 'type="mesh"', 'type="hfield"', "mocap"),
+        *('type="cylinder"', 'type="ellipsoid"', "<fixed", "<spatial", "<pulley", "<connect", "<weld", "<adhesion"),
+        *("<muscle", "<position", "<pair", "<exclude", "<contact", "<fromto", "RK4", "implicitfast", "PGS", "elliptic"),
+    ):
+        assert part in text, part
+
+
+def test_mutations_change_models_and_many_still_compile() -> None:
+    text, compiled = generate("to be mutated"), 0
+    changed = [mutate(text, Draw(k)) for k in range(60)]
+    assert len(set(changed)) > 50
+    for each in changed:
+        try:
+            mujoco.MjModel.from_xml_string(each)
+        except ValueError:
+            continue
+        compiled += 1
+    assert compiled > 20
+
+
+def test_nothing_is_unexplained_in_a_minute(tmp_path: Path) -> None:
+    report = fuzz(models=24, seconds=40, states=4, seed=1, corpus=tmp_path)
+    assert report.passed, report.findings
+    assert report.states > 100
+    assert report.worst["qacc in float64"] < 1e-3
+    assert not list(tmp_path.iterdir())
+
+
+def test_models_that_failed_once_agree() -> None:
+    cases = read_all(CORPUS)
+    assert cases
+    report = replay(cases)
+    assert report.passed, report.findings
+    assert report.models["invalid"] == 0
+
+
+def test_a_failing_model_shrinks_to_the_part_that_fails() -> None:
+    small = shrink(PENDULUM, lambda text: "capsule" in text and _compiles(text), seconds=30)
+    assert "capsule" in small
+    assert 'name="j"' not in small
+    assert small.count("<body") == 1
+    assert "0.10001" not in small
+
+
+def _compiles(text: str) -> bool:
+    try:
+        mujoco.MjModel.from_xml_string(text)
+    except ValueError:
+        return False
+    return True
+
+
+def test_a_wrong_field_is_a_finding_and_its_file_repeats_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The comparison runs in this process, on an engine whose results are changed."""
+    from simengine.simulation import Simulation
+
+    forward = Simulation.forward
+
+    def wrong(sim: Simulation) -> None:
+        sim.set_state(qvel=sim.qvel + 0.1)
+        forward(sim)
+
+    monkeypatch.setattr(Simulation, "forward", wrong)
+    outcome = judge(PENDULUM, backend="host", dtypes=("float64",), states=4, seed=0)
+    assert outcome.kind == "differs"
+    assert any(field.startswith("cvel") for field in outcome.fields)
+    path = save(tmp_path, PENDULUM, 3, "simengine fuzz --seed 5", outcome)
+    assert read(path).seed == 3
+    mujoco.MjModel.from_xml_path(str(path))
+
+
+def test_a_child_that_crashes_or_hangs_is_an_outcome_and_is_replaced() -> None:
+    with Child("host", ("float64",), 2, limit=60) as child:
+        assert child.judge(PENDULUM, 0).kind == "agrees"
+        assert child._process is not None
+        os.kill(child._process.pid, signal.SIGSEGV)
+        time.sleep(0.2)
+        crashed = child.judge(PENDULUM, 0)
+        assert (crashed.kind, crashed.is_finding) == ("crashes", True)
+        assert "SIGSEGV" in crashed.reasons[0]
+        assert child.judge(PENDULUM, 0).kind == "agrees"
+        os.kill(child._process.pid, signal.SIGSTOP)
+        child._limit = 0.01
+        assert child.judge(PENDULUM, 0).kind == "hangs"
+        child._limit = 60
+        os.kill(child._start().pid, signal.SIGSTOP)
+        child._limit = 5
+        assert child.judge(PENDULUM, 0).kind == "agrees", "the second try of a new process"
+        child._limit = 60
+        assert child.judge(PENDULUM, 0) == Outcome(**child.judge(PENDULUM, 0).as_dict())
+
+
+def test_the_command_and_its_exit_codes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fuzz", "--models", "2", "--states", "2", "--corpus", str(tmp_path), "--json", "-"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["passed"]
+    assert result["drawn"] == 2
+    assert main(["fuzz", "nowhere.xml"]) == 2
+    file = tmp_path / "model.xml"
+    file.write_text(PENDULUM)
+    assert main(["fuzz", str(file), "--dtype", "float64"]) == 0
+    with pytest.raises(SystemExit, match="2"):
+        main(["fuzz", "--models", "0"])
+
+
+def test_a_run_without_an_end_is_refused() -> None:
+    with pytest.raises(ValueError, match="never end"):
+        fuzz()
