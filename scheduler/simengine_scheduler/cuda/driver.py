@@ -84,6 +84,10 @@ class Driver(Protocol):
         """Give a node of an updatable graph, by position, the present arguments of its launch."""
         ...
 
+    def enable_nodes(self, graph: int, nodes: Sequence[int], enabled: bool) -> None:
+        """Enable or disable nodes of an updatable graph, by position. A disabled node ends as soon as it may start."""
+        ...
+
     def launch_graph(self, graph: int, stream: int) -> None:
         """Launch a graph on a stream."""
         ...
@@ -188,6 +192,12 @@ class CudaDriver:
         from .graph import update
 
         update(graph, self._templates[graph], node, launch)
+
+    def enable_nodes(self, graph: int, nodes: Sequence[int], enabled: bool) -> None:
+        """Enable or disable kernel nodes. A launch that is under way is not changed."""
+        from .graph import enable
+
+        enable(graph, self._templates[graph], nodes, enabled)
 
     def destroy_graph(self, graph: int) -> None:
         """Destroy an executable graph."""
