@@ -90,7 +90,7 @@ class Options:
         stream: handle of the CUDA home stream; None takes CuPy's current stream at each run.
         check_each: `serial` waits for each call, so that a fault names its call.
         graphs: how many graphs, or scripts of fixed lists, an executor stores.
-        graph_of: by what `graph-cached` stores graphs of fixed lists. With "list", lists that do not wait for each other
+        graph_of: by what `graph-cached` stores graphs of fixed lists. With "list", lists that wait for no other list
             share graphs, in which those that pause are switched off. With "run", each set of lists has its own.
         together: how many calls lists may have that share a graph with graph_of="list". With 1 each list has its own.
         depth: largest number of jobs of `pipeline` in flight on a stream.
@@ -100,6 +100,8 @@ class Options:
             share blocks, which have the most threads and registers that any of them asks for.
         keep: stores the programs that `device` links. `keep(key, make)` returns the bytes stored under a key, or else
             stores and returns `make()`. It must be thread-safe.
+        compiled: whether compiled code issues the calls of `serial` and `streams` where it can: with a C++ compiler,
+            completion by events, and no recorded times.
         driver: replaces CUDA, for example by a fake device.
         candidates: the executors that `auto` chooses from, such as "threads+serial", the likeliest first; by default
             those that suit option `device`.
@@ -128,6 +130,7 @@ class Options:
     watchdog: float = 10.0
     merged: bool = False
     keep: Callable[[str, Callable[[], bytes]], bytes] | None = None
+    compiled: bool = True
     driver: Driver | None = None
     candidates: str = ""
     model: str = "streams"

@@ -166,6 +166,13 @@ class VirtualDriver:
         """Return False: there is no context that could be lost."""
         return False
 
+    def functions(self) -> None:
+        """Return None: virtual time passes in Python."""
+
+    def error(self, status: int) -> Exception:
+        """Return an error with a status."""
+        return RuntimeError(f"the GPU model reports {status}")
+
     def reset(self) -> None:
         """Empty the device after a failure. Events count as completed."""
         self.device.reset()

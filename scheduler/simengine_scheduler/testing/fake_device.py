@@ -15,6 +15,7 @@ from typing import Any
 
 from ..launch.arguments import Buffer, BufferSet, Number
 from ..launch.host import PythonLaunch
+from ..native.issuer import Functions
 
 
 class DeviceFault(RuntimeError):
@@ -187,6 +188,13 @@ class FakeDevice:
     def is_fault(self, error: BaseException) -> bool:
         """Return whether an error is the sticky one."""
         return isinstance(error, DeviceFault)
+
+    def functions(self) -> Functions | None:
+        """Return None: compiled code cannot call this device. `CalledDevice` is one that it can call."""
+
+    def error(self, status: int) -> Exception:
+        """Return an error with a status."""
+        return RuntimeError(f"the fake device reports {status}")
 
     # The machine
 
