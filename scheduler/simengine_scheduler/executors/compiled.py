@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from array import array
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -29,30 +29,18 @@ _MOST_CALLS = 100_000  # at so many known calls all are forgotten
 _BY_POLICY = {"follow": follow, "least_loaded": least_loaded, "round_robin": round_robin}
 
 
-class _Known:
-    """A call that the issuer knows, and what tells whether its arguments have moved."""
-
-    __slots__ = ("buffers", "epoch", "number")
-
-    def __init__(self, number: int, buffers: Any, epoch: int) -> None:
-        self.number = number
-        self.buffers = buffers
-        self.epoch = epoch
-
-    def has_moved(self) -> bool:
-        """Whether the call must be defined again."""
-        return self.buffers is not None and self.buffers.epoch != self.epoch
+_Known = tuple[int, Any, int]  # number of a call, the set of its buffers or None, and the set's epoch
 
 
 class _KnownList:
-    """The numbers of a fixed list, and its calls with other sets of buffers each."""
+    """The numbers of a fixed list, and the sets of its buffers."""
 
-    __slots__ = ("fixed", "moving", "numbers")
+    __slots__ = ("epochs", "fixed", "numbers")
 
-    def __init__(self, fixed: FixedList, numbers: array[int], known: Sequence[_Known]) -> None:
+    def __init__(self, fixed: FixedList, numbers: array[int], known: Iterable[_Known]) -> None:
         self.fixed = fixed  # kept alive, so that no other list gets its id()
         self.numbers = numbers
-        self.moving = list({id(each.buffers): each for each in known if each.buffers is not None}.values())
+        self.epochs = [(sets, epoch) for sets, epoch in {id(s): (s, e) for _, s, e in known if s is not None}.values()]
 
 
 class CompiledCalls:
@@ -62,79 +50,92 @@ class CompiledCalls:
         self.issuer = issuer
         self._conflicts = conflicts  # None if hazards are not looked for
         self._most_lists = lists
-        self._segments = -1
+        self._segments = 0  # whose conflicts the issuer has
         self._known: dict[KernelCall, _Known] = {}
         self._lists: OrderedDict[int, _KnownList] = OrderedDict()
         self._combinations: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
-        self._words = array("q")  # definitions that the issuer does not have yet
+        self._words = array("q")  # definitions of calls that the issuer does not have yet
+        self._segments_of = array("i")  # combinations that it does not have yet
 
     def begin(self) -> bool:
         """Begin a run. Returns whether all calls were forgotten, with whatever was made of them."""
         if len(self._known) <= _MOST_CALLS:
             return False
-        for table in (self._known, self._lists, self._combinations):
-            table.clear()  # type: ignore[attr-defined]
+        self._known.clear()
+        self._lists.clear()
+        self._combinations.clear()
+        self._words, self._segments_of = array("q"), array("i")
         self.issuer.forget()
         return True
 
     def number(self, call: KernelCall) -> int:
         """Return the number of a call. Raises ValueError if it names a segment that the table lacks."""
         known = self._known.get(call)
-        if known is None or (known.buffers is not None and known.buffers.epoch != known.epoch):
-            known = self._define(call, known)
-        return known.number
+        if known is not None and (known[1] is None or known[1].epoch == known[2]):
+            return known[0]
+        return self._define(call, len(self._known) if known is None else known[0])
 
     def numbers(self, fixed: FixedList) -> array[int]:
         """Return the numbers of the calls of a list."""
         own = self._lists.get(id(fixed))
-        if own is None:
+        if own is None or any(sets.epoch != epoch for sets, epoch in own.epochs):
             numbers = array("i", map(self.number, fixed))
-            own = self._lists[id(fixed)] = _KnownList(fixed, numbers, [self._known[call] for call in fixed])
+            own = self._lists[id(fixed)] = _KnownList(fixed, numbers, map(self._known.__getitem__, fixed))
             if len(self._lists) > self._most_lists:
                 self._lists.popitem(last=False)
-        elif any(each.has_moved() for each in own.moving):
-            for call in fixed:
-                self.number(call)
         self._lists.move_to_end(id(fixed))
         return own.numbers
 
     def hand_over(self) -> None:
         """Give the issuer the definitions and conflicts that it lacks. Call it before numbers are issued."""
         if self._conflicts is not None and len(self._conflicts) != self._segments:
-            self.issuer.set_conflicts(self._conflicts)
-            self._segments = len(self._conflicts)
+            self._hand_over_conflicts(self._conflicts)
+        if self._segments_of:
+            self.issuer.add_combinations(self._segments_of)
+            self._segments_of = array("i")
         if self._words:
             self.issuer.define(self._words)
             self._words = array("q")
 
-    def _define(self, call: KernelCall, known: _Known | None) -> _Known:
-        node, buffers = getattr(call.launch, "node", None), getattr(call.launch, "buffers", None)
-        if known is None:
-            known = self._known[call] = _Known(len(self._known), None, 0)
-        combination = self._combination(call)
-        if node is None:
-            self._words.extend((known.number, *(0,) * 9, combination))
-            return known
-        known.buffers, known.epoch = buffers, 0 if buffers is None else buffers.epoch
-        function, grid, block, shared, arguments = node()
-        self._words.extend((known.number, function, *grid, *block, shared, arguments, combination))
-        return known
+    def _hand_over_conflicts(self, conflicts: list[tuple[int, ...]]) -> None:
+        """Give the issuer the conflicts of new segments, and of those that conflict with new ones."""
+        new = range(self._segments, len(conflicts))
+        changed = {other for segment in new for other in conflicts[segment] if other < self._segments}
+        words = array("i")
+        for segment in (*changed, *new):
+            words.extend((segment, len(conflicts[segment]), *conflicts[segment]))
+        self.issuer.set_conflicts(words)
+        self._segments = len(conflicts)
 
-    def _combination(self, call: KernelCall) -> int:
-        if self._conflicts is None:
-            return 0
-        key = call.reads, call.writes + call.updates
+    def _define(self, call: KernelCall, number: int) -> int:
+        combination = 0 if self._conflicts is None else self._combination(call, self._conflicts)
+        launch: Any = call.launch
+        try:
+            node = launch.node
+        except AttributeError:
+            self._known[call] = number, None, 0
+            self._words.extend((number, 0, 0, 0, 0, 0, 0, 0, 0, 0, combination))
+            return number
+        buffers = getattr(launch, "buffers", None)
+        epoch = 0 if buffers is None else buffers.epoch  # read before the arguments are packed
+        self._known[call] = number, buffers, epoch
+        function, grid, block, shared, arguments = node()
+        self._words.extend((number, function, *grid, *block, shared, arguments, combination))
+        return number
+
+    def _combination(self, call: KernelCall, conflicts: list[tuple[int, ...]]) -> int:
+        reads, writes = key = call.reads, call.writes + call.updates
         number = self._combinations.get(key)
         if number is None:
-            table = len(self._conflicts)
-            wrong = next((s for s in key[0] + key[1] if not 0 <= s < table), None)
-            if wrong is not None:
-                del self._known[call]
+            touched = reads + writes
+            if touched and not 0 <= min(touched) <= max(touched) < len(conflicts):
+                wrong = next(segment for segment in touched if not 0 <= segment < len(conflicts))
                 raise ValueError(
-                    f"call {call.name!r} names segment {wrong}, but the table holds {table}; "
+                    f"call {call.name!r} names segment {wrong}, but the table holds {len(conflicts)}; "
                     f"intern its segments in the Segments given to the executor"
                 )
-            number = self._combinations[key] = self.issuer.add_combination(*key)
+            number = self._combinations[key] = len(self._combinations)
+            self._segments_of.extend((len(reads), len(writes), *touched))
         return number
 
 

@@ -20,13 +20,16 @@ struct Combination {
 
 class Hazards {
   public:
-    // Sets the conflicts of all segments: those of segment s are flat[offsets[s]] to flat[offsets[s + 1]].
-    void set_conflicts(int64_t segments, const int64_t* offsets, const int32_t* flat) {
-        offsets_.assign(offsets, offsets + segments + 1);
-        flat_.assign(flat, flat + offsets[segments]);
-        writer_.resize(segments, -1);
-        readers_.resize(segments);
-        ++version_;
+    // Sets what a segment conflicts with. A new segment has the next number.
+    void set_conflicts(int32_t segment, const int32_t* others, int32_t count) {
+        if (segment == static_cast<int32_t>(conflicts_.size())) {
+            conflicts_.emplace_back();
+            writer_.push_back(-1);
+            readers_.emplace_back();
+        } else {
+            ++version_;  // combinations that have it are expanded again
+        }
+        conflicts_[segment].assign(others, others + count);
     }
 
     int32_t add_combination(const int32_t* reads, int64_t num_reads, const int32_t* writes, int64_t num_writes) {
@@ -107,15 +110,14 @@ class Hazards {
     std::vector<int32_t> conflicting(const std::vector<int32_t>& segments) const {
         std::vector<int32_t> found;
         for (int32_t segment : segments)
-            found.insert(found.end(), flat_.begin() + offsets_[segment], flat_.begin() + offsets_[segment + 1]);
+            found.insert(found.end(), conflicts_[segment].begin(), conflicts_[segment].end());
         std::sort(found.begin(), found.end());
         found.erase(std::unique(found.begin(), found.end()), found.end());
         return found;
     }
 
     int64_t version_ = 0;
-    std::vector<int64_t> offsets_{0};
-    std::vector<int32_t> flat_;
+    std::vector<std::vector<int32_t>> conflicts_;  // of each segment, itself included
     std::vector<Combination> combinations_;
     std::vector<Seq> writer_;                 // of each segment
     std::vector<std::vector<Seq>> readers_;   // of each segment, since it was written last

@@ -18,13 +18,16 @@ Issuer* issuer_make(const int64_t* functions, int32_t streams, int32_t window, i
 
 void issuer_free(Issuer* issuer) { delete issuer; }
 
-void issuer_set_conflicts(Issuer* issuer, int64_t segments, const int64_t* offsets, const int32_t* flat) {
-    issuer->hazards.set_conflicts(segments, offsets, flat);
+// Sets what segments conflict with: number of the segment, how many others, and these.
+void issuer_set_conflicts(Issuer* issuer, const int32_t* words, int64_t count) {
+    for (const int32_t* end = words + count; words < end; words += 2 + words[1])
+        issuer->hazards.set_conflicts(words[0], words + 2, words[1]);
 }
 
-int32_t issuer_add_combination(Issuer* issuer, const int32_t* reads, int64_t num_reads, const int32_t* writes,
-                               int64_t num_writes) {
-    return issuer->hazards.add_combination(reads, num_reads, writes, num_writes);
+// Adds combinations: how many segments are read and written, these, and those.
+void issuer_add_combinations(Issuer* issuer, const int32_t* words, int64_t count) {
+    for (const int32_t* end = words + count; words < end; words += 2 + words[0] + words[1])
+        issuer->hazards.add_combination(words + 2, words[0], words + 2 + words[0], words[1]);
 }
 
 // Defines calls, each by 11 words: number, function, grid, block, shared memory, arguments, combination.

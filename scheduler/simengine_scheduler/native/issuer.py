@@ -59,8 +59,8 @@ _POINTER, _LONG, _INT = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
 _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "issuer_make": (_POINTER, [_POINTER, _INT, _INT, _INT]),
     "issuer_free": (None, [_POINTER]),
-    "issuer_set_conflicts": (None, [_POINTER, _LONG, _POINTER, _POINTER]),
-    "issuer_add_combination": (_INT, [_POINTER, _POINTER, _LONG, _POINTER, _LONG]),
+    "issuer_set_conflicts": (None, [_POINTER, _POINTER, _LONG]),
+    "issuer_add_combinations": (None, [_POINTER, _POINTER, _LONG]),
     "issuer_define": (None, [_POINTER, _POINTER, _LONG]),
     "issuer_forget": (None, [_POINTER]),
     "issuer_begin": (None, [_POINTER, _POINTER, _LONG, _POINTER, _LONG, _INT]),
@@ -138,19 +138,13 @@ class Issuer:
         if handle:
             self._library.issuer_free(handle)
 
-    def set_conflicts(self, conflicts: Sequence[tuple[int, ...]]) -> None:
-        """Set what each segment conflicts with."""
-        offsets, flat = array("q", [0]), array("i")
-        for others in conflicts:
-            flat.extend(others)
-            offsets.append(len(flat))
-        self._library.issuer_set_conflicts(self._handle, len(conflicts), _at(offsets), _at(flat))
+    def set_conflicts(self, words: array[int]) -> None:
+        """Set what segments conflict with: number of the segment, how many others, and these. New segments are last."""
+        self._library.issuer_set_conflicts(self._handle, _at(words), len(words))
 
-    def add_combination(self, reads: Sequence[int], writes: Sequence[int]) -> int:
-        """Return the number of a combination of segments."""
-        first, second = array("i", reads), array("i", writes)
-        number = self._library.issuer_add_combination(self._handle, _at(first), len(first), _at(second), len(second))
-        return int(number)
+    def add_combinations(self, words: array[int]) -> None:
+        """Add combinations of segments, numbered from 0 on: how many are read and written, the ones, and the others."""
+        self._library.issuer_add_combinations(self._handle, _at(words), len(words))
 
     def define(self, words: array[int]) -> None:
         """Define calls by `WORDS` words each. A call that was defined before gets another definition."""

@@ -2,6 +2,7 @@
 
 fake_device      streams and events that run everything as late and as mixed up as CUDA allows
 called_device    the same for compiled code, through functions with CUDA's signatures
+null_driver      does nothing, to measure what issuing costs
 threaded_device  the protocol of executor `device` on host threads
 """
 
