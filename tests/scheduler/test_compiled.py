@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from array import array
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import pytest
@@ -12,9 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simengine_scheduler import AwaitCounts, CallError, FixedList, KernelCall, Segments, make_executor, validate
+from simengine_scheduler.core import STREAM_POLICIES
 from simengine_scheduler.core.hazards import conflict
+from simengine_scheduler.executors import compiled
 from simengine_scheduler.executors.compiled import CompiledCalls
 from simengine_scheduler.launch import BufferSet
+from simengine_scheduler.native import compiling, issuer
 from simengine_scheduler.native.issuer import Functions, Issuer
 from simengine_scheduler.testing import CalledDevice
 from tests.scheduler.programs import Program, Spec, run_and_check, specs
@@ -135,9 +139,9 @@ def test_any_fixed_lists_in_any_combination(
     program = Program(emitters, launcher(device, foreign))
     lists = [FixedList(calls) for calls in calls_of(program)]
     results = []
-    for compiled in (True, False):
+    for by_compiled in (True, False):
         executor = make(
-            name, device, program.segments, streams=streams, stream_policy=policy, record=record, compiled=compiled
+            name, device, program.segments, streams=streams, stream_policy=policy, record=record, compiled=by_compiled
         )
         program.reset()
         bits = []
@@ -148,7 +152,7 @@ def test_any_fixed_lists_in_any_combination(
             assert trace.counters.calls == sum(len(lists[i % len(lists)]) for i in chosen)
             if record == "order":
                 assert validate(trace.order, trace, program.segments) == []
-            assert compiled or device.called == called
+            assert by_compiled or device.called == called
             bits.append((program.snapshot(), [call.name for call in trace.order]))
         results.append(bits)
         executor.close()
@@ -161,8 +165,10 @@ def test_plans_ask_for_no_more_waits_than_python(emitters: list[list[Spec]], pol
     program = Program(emitters, device.launch)
     lists = [FixedList(calls) for calls in calls_of(program)]
     made = []
-    for compiled in (True, False):
-        executor = make("streams", device, program.segments, streams=streams, stream_policy=policy, compiled=compiled)
+    for by_compiled in (True, False):
+        executor = make(
+            "streams", device, program.segments, streams=streams, stream_policy=policy, compiled=by_compiled
+        )
         made.append(executor.run(lists).counters.waits_inserted)
         executor.close()
     if policy != "follow":  # which may put calls on other streams, because it is given other calls to follow
@@ -224,6 +230,50 @@ def test_an_emitter_that_fails_leaves_the_executor_usable(name: str) -> None:
     executor.run([[call]])
     executor.synchronize()
     assert len(done) == 3
+
+
+@pytest.mark.parametrize("name", EXECUTORS)
+def test_python_issues_where_there_is_no_compiler(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(issuer, "library", lru_cache(lambda: compiling.build("issuer.so", [])))
+    monkeypatch.setattr(compiling, "compiler", lambda: None)
+    device, table, done = CalledDevice(1), Segments(), list[int]()
+    call = KernelCall("count", device.launch(lambda: done.append(1)), (), (table.intern("x"),))
+    executor = make(name, device, table)
+    executor.run([[call] * 3, FixedList([call])])
+    executor.run([FixedList([call])])
+    executor.synchronize()
+    assert (len(done), device.called) == (5, 0)
+
+
+@pytest.mark.parametrize("name", EXECUTORS)
+def test_so_does_it_where_times_are_recorded_or_a_policy_is_a_program_s_own(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(STREAM_POLICIES, "first", lambda upstream, state: 0)
+    device, table = CalledDevice(1), Segments()
+    call = KernelCall("k", device.launch(lambda: None), (), (table.intern("x"),))
+    for options in ({"record": "times"}, {"stream_policy": "first"}, {"compiled": False}):
+        executor = make(name, device, table, **options)
+        executor.run([[call]])
+        executor.close()
+        assert device.called == 0
+
+
+@pytest.mark.parametrize("name", EXECUTORS)
+def test_calls_are_forgotten_when_there_are_too_many(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "_MOST_CALLS", 5)
+    device, table, done = CalledDevice(1), Segments(), list[int]()
+    x = table.intern("x")
+
+    def calls(run: int) -> list[KernelCall]:
+        return [KernelCall("k", device.launch(done.append, [4 * run + i]), (), (), (x,)) for i in range(4)]
+
+    executor, fixed = make(name, device, table, record="off"), FixedList(calls(100))
+    for run in range(6):
+        executor.run([calls(run)])
+        executor.run([fixed])
+    executor.synchronize()
+    assert done == [4 * r + i for run in range(6) for r in (run, 100) for i in range(4)]
 
 
 def test_a_long_run_forgets_calls_that_have_ended() -> None:

@@ -124,7 +124,7 @@ class Options:
     check_each: bool = False
     graphs: int = 64
     graph_of: GraphOf = "list"
-    together: int = 1024
+    together: int = 2048
     depth: int = 2
     tiled: bool = True
     watchdog: float = 10.0
