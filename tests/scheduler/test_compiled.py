@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import random
 from array import array
 from collections.abc import Callable
@@ -274,6 +275,24 @@ def test_calls_are_forgotten_when_there_are_too_many(name: str, monkeypatch: pyt
         executor.run([fixed])
     executor.synchronize()
     assert done == [4 * r + i for run in range(6) for r in (run, 100) for i in range(4)]
+    done.clear()
+    executor.run([(call for run in range(40) for call in calls(run))])  # and while a run goes on
+    executor.synchronize()
+    assert done == list(range(160))
+
+
+@pytest.mark.parametrize("refused", [0, 12])
+def test_nodes_are_enabled_one_by_one_until_one_is_refused(refused: int) -> None:
+    seen = []
+
+    @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
+    def enable(graph: int, node: int, enabled: int) -> int:
+        seen.append((graph, node, enabled))
+        return 7 if node == refused else 0
+
+    address = ctypes.cast(enable, ctypes.c_void_p).value or 0
+    status = issuer.enable_nodes(address, 5, array("q", [11, 12, 13]), False)
+    assert (status, seen) == ((7, [(5, 11, 0), (5, 12, 0)]) if refused else (0, [(5, n, 0) for n in (11, 12, 13)]))
 
 
 def test_a_long_run_forgets_calls_that_have_ended() -> None:

@@ -6,7 +6,7 @@ Invariants
     1. A call is defined once, and again when a buffer of its arguments has moved. The issuer has the address of its
        packed arguments, which the launch keeps alive until then.
     2. A call whose launch has no node, such as a Python function, is launched from Python in its turn.
-    3. Calls that are known are forgotten between runs only.
+    3. Calls that are known are forgotten only when no numbers of theirs are to be issued any more.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class CompiledCalls:
         self._words = array("q")  # definitions of calls that the issuer does not have yet
         self._segments_of = array("i")  # combinations that it does not have yet
 
-    def begin(self) -> bool:
-        """Begin a run. Returns whether all calls were forgotten, with whatever was made of them."""
+    def make_room(self) -> bool:
+        """Forget all calls if there are too many. Returns whether it did, so that numbers and plans are void."""
         if len(self._known) <= _MOST_CALLS:
             return False
         self._known.clear()

@@ -148,11 +148,11 @@ class ListGraphs:
         if self._are_scattered(graphs, places):
             self._pack(places)
             graphs = self._of(places)
+        for graph in graphs:
+            self._switch(graph, running)
         for place in places:
             if place.has_moved():
                 self._set_arguments(place)
-        for graph in graphs:
-            self._switch(graph, running)
         self._drop_others()
         calls = sum(len(place.nodes) for place in places)
         run = ListRun(graphs, calls, sum(place.asked for place in places), sum(place.edges for place in places))

@@ -23,7 +23,7 @@ def run_compiled(
     emitters: Iterable[Emitter], home: int, trace: Trace, driver: Driver, pool: EventPool, calls: CompiledCalls
 ) -> Trace:
     """Run emitters or fixed lists on the home stream."""
-    calls.begin()
+    calls.make_room()
     pool.give_all()
     with _Run(trace, home, driver, pool, calls) as run:
         if trace.record == "off" and _are_fixed(emitters):
@@ -62,6 +62,7 @@ class _Run(CudaRun):
     def issue_pending(self) -> None:
         """Issue the calls that were pulled."""
         calls, self.pending = self.pending, []
+        self._calls.make_room()
         recorder = self.recorder
         if recorder is not None:
             for seq, call in enumerate(calls, self._issued):

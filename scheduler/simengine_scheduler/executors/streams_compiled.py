@@ -42,7 +42,6 @@ class CompiledStreams:
 
     def run_emitters(self, emitters: Iterable[Emitter], home: int, trace: Trace) -> Trace:
         """Issue the calls of emitters."""
-        self._begin()
         with _Run(self, trace, home, self.options.window) as run:
             feeder = run.feeder = Feeder(emitters, run.is_complete)
             while True:
@@ -59,8 +58,8 @@ class CompiledStreams:
             return finish_run(trace, feeder, run.recorder)
 
     def run_lists(self, lists: Sequence[FixedList], home: int, trace: Trace) -> Trace:
-        """Issue fixed lists, whose plan is kept until other lists run."""
-        self._begin()
+        """Issue fixed lists by their plan. The plans of the latest runs are kept."""
+        self.make_room()
         numbers = [self.calls.numbers(fixed) for fixed in lists]
         self.calls.hand_over()
         plan = self._plan(lists, numbers)
@@ -76,8 +75,9 @@ class CompiledStreams:
         """Forget all plans."""
         self._plans.clear()
 
-    def _begin(self) -> None:
-        if self.calls.begin():
+    def make_room(self) -> None:
+        """Forget all calls if there are too many, and with them the plans that have their numbers."""
+        if self.calls.make_room():
             self._plans.clear()
 
     def _plan(self, lists: Sequence[FixedList], numbers: Sequence[array[int]]) -> Plan:
@@ -100,6 +100,7 @@ class _Run(CudaRun):
         self._calls, self._lanes, self._pool = streams.calls, streams.lanes, streams.pool
         self._issuer: Issuer = streams.calls.issuer
         self._trace, self._home, self._events = trace, home, events
+        self._make_room = streams.make_room
         self._asked = self._needed = 0
         self._issued = 0
 
@@ -123,6 +124,7 @@ class _Run(CudaRun):
     def issue_pending(self) -> None:
         """Issue the calls that were pulled."""
         calls, self.pending = self.pending, []
+        self._make_room()
         if self.recorder is not None:
             for call in calls:
                 self.recorder.enter(call)
