@@ -105,7 +105,7 @@ def check_ns(kind: str, repeats: int) -> dict[str, Any]:
         table = Segments()
         calls = build(kind, 10, table)
         known = CompiledCalls(Issuer(NullDriver().functions()), table.conflicts, 64)
-        numbers = array("i", map(known.number, calls))
+        numbers = known.numbers(calls)
         known.hand_over()
 
         def check(known: CompiledCalls = known, numbers: array[int] = numbers) -> None:

@@ -208,10 +208,9 @@ def test_hazard_checks() -> None:
 
 def test_compiled_issue() -> None:
     result = json.loads((ROOT / "benchmarks/results/issue_costs_xeon_2_cores.json").read_text(encoding="utf-8"))
-    again = {f"{row['again_ns'] / 1e3:.2f}" for row in result["checks"]}
+    again = reach((row["again_ns"] / 1e3 for row in result["checks"]), 3)
     first = reach((row["first_ns"] / 1e3 for row in result["checks"]), 2)
-    assert len(again) == 1
-    says(f"a window of 32 in {again.pop()} us, and in {first} us when the call is new to it")
+    says(f"a window of 32 in {again} us, and in {first} us when the call is new to it")
     us = {(row["executor"], row["list"], row["compiled"]): f"{row['median_us']:.2f} us" for row in result["issue"]}
 
     def pair(executor: str, kind: str) -> tuple[str, str]:

@@ -7,6 +7,7 @@ import random
 from array import array
 from collections.abc import Callable
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,7 +52,7 @@ def test_hazards_are_those_of_the_definition(emitters: list[list[Spec]], window:
     conflicts = program.segments.conflicts
     known = CompiledCalls(Issuer(Functions(0, 0, 0, 0)), conflicts, 64)
     for _ in range(2):  # what is left of earlier calls changes nothing
-        numbers = array("i", map(known.number, calls))
+        numbers = known.numbers(calls)
         known.hand_over()
         found = known.issuer.check(numbers, window)
         before: list[set[int]] = []
@@ -74,15 +75,15 @@ def test_segments_may_be_interned_between_calls() -> None:
 
     part = table.intern("x", 0, ("half", 0))
     first = call((), (part,))
-    known.number(first)
+    known.numbers([first])
     known.hand_over()
     whole = table.intern("x")
     calls = [first, call((whole,), ()), first, call((), (whole,)), call((part,), ())]
-    numbers = array("i", map(known.number, calls))
+    numbers = known.numbers(calls)
     known.hand_over()
     assert [sorted(found) for found in known.issuer.check(numbers, 32)] == [[], [0], [0, 1], [1, 2], [2, 3]]
     with pytest.raises(ValueError, match="call 'k' names segment 9, but the table holds 2; intern"):
-        known.number(call((9,), ()))
+        known.numbers([call((9,), ())])
 
 
 @settings(max_examples=150, deadline=None)
@@ -244,6 +245,14 @@ def test_python_issues_where_there_is_no_compiler(name: str, monkeypatch: pytest
     executor.run([FixedList([call])])
     executor.synchronize()
     assert (len(done), device.called) == (5, 0)
+
+
+def test_a_compiler_that_fails_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.cpp"
+    broken.write_text("this is no program")
+    monkeypatch.setattr(issuer, "library", lambda: compiling.build("issuer.so", [broken]))
+    with pytest.warns(UserWarning, match=r"Python issues calls, .*: .* could not compile issuer.so: .*error"):
+        make("streams", CalledDevice(1), Segments())
 
 
 @pytest.mark.parametrize("name", EXECUTORS)

@@ -11,6 +11,7 @@ Invariants
 
 from __future__ import annotations
 
+import warnings
 from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
@@ -21,6 +22,7 @@ from ..core.calls import FixedList, KernelCall
 from ..core.errors import call_failed
 from ..core.policies import STREAM_POLICIES, follow, least_loaded, round_robin
 from ..cuda.driver import Driver
+from ..native import compiling
 from ..native.issuer import Issuer, Outcome
 from .base import Options
 from .cuda import CudaRun
@@ -53,7 +55,7 @@ class CompiledCalls:
         self._segments = 0  # whose conflicts the issuer has
         self._known: dict[KernelCall, _Known] = {}
         self._lists: OrderedDict[int, _KnownList] = OrderedDict()
-        self._combinations: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
+        self._combinations: dict[tuple[tuple[int, ...], ...], int] = {}
         self._words = array("q")  # definitions of calls that the issuer does not have yet
         self._segments_of = array("i")  # combinations that it does not have yet
 
@@ -68,18 +70,22 @@ class CompiledCalls:
         self.issuer.forget()
         return True
 
-    def number(self, call: KernelCall) -> int:
-        """Return the number of a call. Raises ValueError if it names a segment that the table lacks."""
-        known = self._known.get(call)
-        if known is not None and (known[1] is None or known[1].epoch == known[2]):
-            return known[0]
-        return self._define(call, len(self._known) if known is None else known[0])
+    def numbers(self, calls: Iterable[KernelCall]) -> array[int]:
+        """Return the numbers of calls. Raises ValueError if one names a segment that the table lacks."""
+        found, known_of, define = array("i"), self._known.get, self._define
+        for call in calls:
+            known = known_of(call)
+            if known is not None and (known[1] is None or known[1].epoch == known[2]):
+                found.append(known[0])
+            else:
+                found.append(define(call, None if known is None else known[0]))
+        return found
 
-    def numbers(self, fixed: FixedList) -> array[int]:
-        """Return the numbers of the calls of a list."""
+    def numbers_of(self, fixed: FixedList) -> array[int]:
+        """Return the numbers of the calls of a list. They are kept."""
         own = self._lists.get(id(fixed))
         if own is None or any(sets.epoch != epoch for sets, epoch in own.epochs):
-            numbers = array("i", map(self.number, fixed))
+            numbers = self.numbers(fixed)
             own = self._lists[id(fixed)] = _KnownList(fixed, numbers, map(self._known.__getitem__, fixed))
             if len(self._lists) > self._most_lists:
                 self._lists.popitem(last=False)
@@ -107,12 +113,17 @@ class CompiledCalls:
         self.issuer.set_conflicts(words)
         self._segments = len(conflicts)
 
-    def _define(self, call: KernelCall, number: int) -> int:
-        combination = 0 if self._conflicts is None else self._combination(call, self._conflicts)
-        launch: Any = call.launch
-        try:
-            node = launch.node
-        except AttributeError:
+    def _define(self, call: KernelCall, number: int | None) -> int:
+        """Define a call under its number, or under a new one."""
+        combination, launch = 0, call.launch
+        if self._conflicts is not None:
+            key = call.reads, call.writes, call.updates
+            found = self._combinations.get(key)
+            combination = self._combine(call, key) if found is None else found
+        if number is None:
+            number = len(self._known)
+        node = getattr(launch, "node", None)
+        if node is None:
             self._known[call] = number, None, 0
             self._words.extend((number, 0, 0, 0, 0, 0, 0, 0, 0, 0, combination))
             return number
@@ -123,19 +134,18 @@ class CompiledCalls:
         self._words.extend((number, function, *grid, *block, shared, arguments, combination))
         return number
 
-    def _combination(self, call: KernelCall, conflicts: list[tuple[int, ...]]) -> int:
-        reads, writes = key = call.reads, call.writes + call.updates
-        number = self._combinations.get(key)
-        if number is None:
-            touched = reads + writes
-            if touched and not 0 <= min(touched) <= max(touched) < len(conflicts):
-                wrong = next(segment for segment in touched if not 0 <= segment < len(conflicts))
-                raise ValueError(
-                    f"call {call.name!r} names segment {wrong}, but the table holds {len(conflicts)}; "
-                    f"intern its segments in the Segments given to the executor"
-                )
-            number = self._combinations[key] = len(self._combinations)
-            self._segments_of.extend((len(reads), len(writes), *touched))
+    def _combine(self, call: KernelCall, key: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]) -> int:
+        """Number a new combination of segments."""
+        reads, writes, updates = key
+        touched, table = (*reads, *writes, *updates), len(self._conflicts or ())
+        if touched and not 0 <= min(touched) <= max(touched) < table:
+            wrong = next(segment for segment in touched if not 0 <= segment < table)
+            raise ValueError(
+                f"call {call.name!r} names segment {wrong}, but the table holds {table}; "
+                f"intern its segments in the Segments given to the executor"
+            )
+        number = self._combinations[key] = len(self._combinations)
+        self._segments_of.extend((len(reads), len(writes) + len(updates), *touched))
         return number
 
 
@@ -145,7 +155,7 @@ def make_compiled(
     """Return what issues calls by compiled code, or None where Python issues them.
 
     Python does so without a compiler, for a driver that has no functions for compiled code, for policies of a program's
-    own, and where times are recorded or each call is waited for.
+    own, and where times are recorded or each call is waited for. Warns with a UserWarning if the compiler fails.
     """
     if not options.compiled or options.record == "times" or options.check_each:
         return None
@@ -157,7 +167,9 @@ def make_compiled(
     policy = options.stream_policy if options.stream_policy in _BY_POLICY else "follow"
     try:
         issuer = Issuer(functions, options.streams, options.window, policy)
-    except RuntimeError:
+    except RuntimeError as error:
+        if compiling.compiler() is not None:
+            warnings.warn(f"Python issues calls, which is slower than compiled code: {error}", stacklevel=2)
         return None
     return CompiledCalls(issuer, conflicts, 16 * options.graphs)
 

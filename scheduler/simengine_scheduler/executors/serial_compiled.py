@@ -68,12 +68,12 @@ class _Run(CudaRun):
             for seq, call in enumerate(calls, self._issued):
                 recorder.enter(call)
                 recorder.issue(seq, 0)
-        self._issue(array("i", map(self._calls.number, calls)), calls)
+        self._issue(self._calls.numbers(calls), calls)
         self._issued += len(calls)
 
     def issue_lists(self, lists: Any) -> None:
         """Issue fixed lists."""
-        numbers = [self._calls.numbers(fixed) for fixed in lists]
+        numbers = [self._calls.numbers_of(fixed) for fixed in lists]
         calls = taking_turns(lists)
         self._issue(array("i", taking_turns(numbers)), calls)
         self._trace.counters.calls = len(calls)

@@ -60,7 +60,7 @@ class CompiledStreams:
     def run_lists(self, lists: Sequence[FixedList], home: int, trace: Trace) -> Trace:
         """Issue fixed lists by their plan. The plans of the latest runs are kept."""
         self.make_room()
-        numbers = [self.calls.numbers(fixed) for fixed in lists]
+        numbers = [self.calls.numbers_of(fixed) for fixed in lists]
         self.calls.hand_over()
         plan = self._plan(lists, numbers)
         with _Run(self, trace, home, plan.events) as run:
@@ -128,7 +128,7 @@ class _Run(CudaRun):
         if self.recorder is not None:
             for call in calls:
                 self.recorder.enter(call)
-        numbers = array("i", map(self._calls.number, calls))
+        numbers = self._calls.numbers(calls)
         self._calls.hand_over()
         issue_all(
             self,

@@ -107,9 +107,10 @@ class Plan:
         self.handle = handle
         self.lists = tuple(lists)
         self.calls, self.events, self.asked, self.needed = numbers
+        self._free = library().issuer_free_plan
 
     def __del__(self) -> None:
-        library().issuer_free_plan(self.handle)
+        self._free(self.handle)
 
 
 class Issuer:
