@@ -95,13 +95,18 @@ def test_lists_that_came_one_by_one_are_packed_together() -> None:
     assert herd.executor.built == built
 
 
-def test_few_lists_of_a_large_graph_get_a_smaller_one() -> None:
+def test_few_lists_of_a_large_graph_get_a_smaller_one_if_they_run_again_and_again() -> None:
     herd = Herd(32)
     herd.run(list(range(32)))
-    herd.run([3, 4])
+    for i in range(40):
+        herd.run([i % 32, (i + 7) % 32])
+    assert herd.executor.built == 1
+    for _ in range(20):
+        herd.run([3, 4])
     assert herd.executor.built == 2
-    herd.run([3])
-    herd.run(list(range(32)))
+    for _ in range(20):
+        herd.run([3])
+        herd.run(list(range(32)))
     assert herd.executor.built == 2
 
 

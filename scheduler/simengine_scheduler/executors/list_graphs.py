@@ -23,7 +23,8 @@ from ..cuda.driver import Driver
 from .built_graphs import BuiltGraph, GraphBuilder
 
 _SPREAD = 8  # graphs that a run may have beyond the fewest, before its lists are packed anew
-_SPARSE = 4  # lists are packed anew if their graphs hold more than so many times the calls that run
+_SPARSE = 4  # lists are packed anew if their graphs hold more than so many times the calls that run,
+_SETTLED = 8  # and if the same lists have run so many times in a row
 
 
 class Place:
@@ -117,6 +118,7 @@ class ListGraphs:
         self._graphs: list[ListGraph] = []
         self._free: list[int] = []  # numbers of lists that were forgotten
         self._runs = 0
+        self._alike = 0  # runs of the same lists since others ran
         self._latest: tuple[tuple[int, ...], list[Place], ListRun] | None = None  # the lists that are switched on
 
     def __len__(self) -> int:
@@ -125,8 +127,11 @@ class ListGraphs:
     def prepare(self, lists: Sequence[FixedList]) -> ListRun | None:
         """Switch exactly these lists on. Returns None if one of them must wait for another, or comes twice."""
         key = tuple(map(id, lists))
-        if self._latest is not None and self._latest[0] == key and not any(p.has_moved() for p in self._latest[1]):
-            return self._latest[2]
+        latest = self._latest
+        self._alike = self._alike + 1 if latest is not None and latest[0] == key else 0
+        looked_at = self._alike in (0, _SETTLED)  # other lists than before, or the same for long enough
+        if latest is not None and not looked_at and not any(place.has_moved() for place in latest[1]):
+            return latest[2]
         lists = [fixed for fixed in lists if fixed]
         if len({id(fixed) for fixed in lists}) < len(lists):
             return None
@@ -185,7 +190,8 @@ class ListGraphs:
         fewest = -(-calls // self._together)
         most = min(len(places), fewest + _SPREAD)  # lists of more than half the room have a graph each
         full = 2 * fewest
-        return len(graphs) > max(most, full) or sum(graph.size for graph in graphs) > _SPARSE * calls
+        sparse = self._alike >= _SETTLED and sum(graph.size for graph in graphs) > _SPARSE * calls
+        return sparse or len(graphs) > max(most, full)
 
     def _pack(self, places: Sequence[Place]) -> None:
         """Put lists into new graphs, as many into each as there is room for."""
