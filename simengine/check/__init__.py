@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from simengine.check.check import check_model
-from simengine.check.report import CheckReport, FieldResult
+from simengine.check.report import BudgetResult, CheckReport, FieldResult
 
-__all__ = ["CheckReport", "FieldResult", "check_model"]
+__all__ = ["BudgetResult", "CheckReport", "FieldResult", "check_model"]

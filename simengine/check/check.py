@@ -9,7 +9,9 @@ from copy import copy
 import mujoco
 import numpy as np
 
+from simengine.check.budget import compare_budget, with_budget_of
 from simengine.check.compare import compare_forward, compare_steps
+from simengine.check.edges import knife_edges
 from simengine.check.oracle import Oracle, pair_type, with_margins
 from simengine.check.report import LEAST_MARGIN, CheckReport, Coverage, StepCoverage
 from simengine.check.search import Found, Progress, find_states, targets
@@ -42,10 +44,12 @@ def check_model(
 
     There are three kinds of states: random ones, states in which MuJoCo lets the model fall and settle, and states in
     which chosen geoms are thrown at each other. Pair types and joint limits that these states do not reach are searched
-    for. Both solvers run until they converge, to 1e-15, on copies of the model.
+    for. Both solvers run until they converge, to 1e-15, on copies of the model. The solution is compared with the
+    model's own iterations and tolerance, too; that is reported and does not decide the outcome.
 
     Some comparisons are left out and counted. States are left out if a contact or limit is within 1e-6 of its margin,
-    or if MuJoCo itself does not find all contacts of meshes. For a single field, a state is left out in three cases:
+    if rounding chooses among contacts, or if MuJoCo itself does not find all contacts of meshes. For a single field, a
+    state is left out in three cases:
 
     - The difference is at most a few times the change of MuJoCo's own value when the poses, inertia, rows and forces
       that every engine stores are rounded.
@@ -78,7 +82,8 @@ def check_model(
     for name, value in (("num_states", num_states), ("num_steps", num_steps), ("tries", tries)):
         if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
             raise ValueError(f"{name} is {value!r}; give a whole number of at least 1")
-    model = _converging(load_model(source))
+    given = load_model(source)
+    model = _converging(given)
     used = _backend(model, backend, dtype)
     widened = 0.0
     if _touches_fields_without_margin(model):
@@ -104,6 +109,8 @@ def check_model(
         coverage=_coverage(model, found),
         trajectory=_step_coverage(steps),
         widened=widened,
+        budget=compare_budget(with_budget_of(model, given), found.evaluations, used, dtype),
+        knife_edges=knife_edges(given.mj),
     )
 
 
@@ -171,6 +178,7 @@ def _coverage(model: Model, found: Found) -> Coverage:
             *(f"no {name} contact" for name in found.pairs_missed),
             *(_limit_in_words(model.mj, *limit) for limit in found.limits_missed),
         ),
+        by_rounding=found.by_rounding,
         readings_left_out=sum(int(np.isnan(e.fields["sensordata"]).sum()) for e in found.evaluations),
     )
 
@@ -185,6 +193,7 @@ def _step_coverage(steps: Trajectory) -> StepCoverage:
     return StepCoverage(
         steps=len(touched),
         left_out=steps.left_out,
+        by_rounding=steps.by_rounding,
         contacts=sum(t.ncon for t in touched),
         rows=sum(t.nefc for t in touched),
         rows_max=max((t.nefc for t in touched), default=0),

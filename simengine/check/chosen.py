@@ -15,6 +15,7 @@ _NUDGES = 6  # changes of the coordinates that are tried to see whether they giv
 _NUDGE = {"float64": 1e-10, "float32": 1e-6}  # size of the changes: more than the rounding of a precision
 _ELSEWHERE = 1e-4  # [m] least distance of a contact that counts as another one
 _MOST = 4  # most contacts of two faces
+_SAME = 1e-7  # [m] distance of contacts below which they are copies of each other
 _ALONG = 1 - 1e-9  # cosine to the axis above which a normal is that of a cylinder's cap
 _PLANE, _CAPSULE, _CYLINDER, _BOX, _MESH = 0, 3, 5, 6, 7  # MuJoCo's mjtGeom
 
@@ -27,7 +28,11 @@ class Chosen:
     - Of more than four corners, four are chosen by the area that they span, and areas may be equal.
     - A cylinder's cap is a regular polygon, so many areas are equal. Small changes of the state need not show that.
     - If a corner touches a cap, the line on the cylinder's side that is tried with it may be anywhere around the
-    cylinder. - If a cylinder lies level on a plane, either end may be the lower one, which has more contacts.
+      cylinder.
+    - If a cylinder lies level on a plane, either end may be the lower one, which has more contacts.
+    - The contacts of a cylinder that stands on a plane turn with its lowest point, which is anywhere on the rim.
+    - A capsule that lies along a side or an edge of a box may touch it at either end, or at both.
+    - MuJoCo's choice of four corners may hold one twice. This engine's holds others then, which span more.
 
     Args:
         mj: the model.
@@ -46,10 +51,12 @@ class Chosen:
 
         Call it after `mj_fwdPosition`; it changes `data`.
         """
-        if self._lies_level(data):
+        if self._lies_level(data) or self._has_copies(data):
             return False
-        pairs = Counter(pair for pair in map(tuple, data.contact.geom.tolist()) if self._lies_flat(*pair))
-        if not pairs:
+        geoms = list(map(tuple, data.contact.geom.tolist()))
+        pairs = Counter(pair for pair in geoms if self._lies_flat(*pair))
+        stands = any((self._kind[first], self._kind[second]) == (_PLANE, _CYLINDER) for first, second in geoms)
+        if not pairs and not stands:
             return True
         self._find_single(data)
         if not are_optimal(self._single, self._data):
@@ -65,10 +72,10 @@ class Chosen:
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Positions of the contacts in `data`, and in slightly changed states.
 
-        With meshes, the changes are larger in float32, and bodies are also rotated relative to their parents.
+        The changes are larger in float32. With meshes, bodies are also rotated relative to their parents.
         """
         qpos, quat, first = data.qpos.copy(), model.body_quat.copy(), data.contact.pos.copy()
-        rng, nudge = np.random.default_rng(0), _NUDGE[self._dtype if meshes else "float64"]
+        rng, nudge = np.random.default_rng(0), _NUDGE[self._dtype]
         try:
             for _ in range(_NUDGES):
                 data.qpos[:] = qpos + rng.choice((-nudge, nudge), size=qpos.shape)
@@ -84,7 +91,7 @@ class Chosen:
         """Whether the contacts of two geoms, the second of the higher type, can be chosen among corners."""
         first, second = self._kind[geom1], self._kind[geom2]
         by_convex = first in (_CAPSULE, _CYLINDER, _BOX, _MESH) and (second == _MESH or _CYLINDER in (first, second))
-        return by_convex or (first, second) == (_PLANE, _MESH)
+        return by_convex or (first, second) in ((_PLANE, _MESH), (_CAPSULE, _BOX))
 
     def _lies_level(self, data: mujoco.MjData) -> bool:
         """Whether a cylinder lies level in a plane, so deep that either end may be the lower one with more contacts."""
@@ -92,6 +99,17 @@ class Chosen:
             if (self._kind[pair[0]], self._kind[pair[1]]) == (_PLANE, _CYLINDER) and number > 2:
                 normal, axis = (data.geom_xmat[geom].reshape(3, 3)[:, 2] for geom in pair)
                 if abs(normal @ axis) < _NUDGE[self._dtype]:
+                    return True
+        return False
+
+    def _has_copies(self, data: mujoco.MjData) -> bool:
+        """Whether two faces have four contacts, of which two are the same."""
+        pairs = list(map(tuple, data.contact.geom.tolist()))
+        for pair, number in Counter(pairs).items():
+            if number == _MOST and self._lies_flat(*pair):
+                pos = data.contact.pos[[other == pair for other in pairs]]
+                between = np.abs(pos[:, None] - pos[None]).max(axis=2)
+                if between[~np.eye(number, dtype=bool)].min() < _SAME:
                     return True
         return False
 

@@ -19,7 +19,7 @@ from simengine.check.trajectory import Trajectory
 from simengine.model.model import Model
 from simengine.simulation import Simulation
 
-_WORLDS = 1024  # worlds per simulation; JAX would compile again for another number
+WORLDS = 1024  # worlds per simulation; JAX would compile again for another number
 # A difference counts as ill-conditioned if it is at most _ROUNDINGS times the effect of rounding the state (each joint
 # of a chain rounds again), in at most the fraction _FEW of the states; or at most _HELD times the effect of rounding
 # the values that every engine stores between its stages.
@@ -37,14 +37,14 @@ def compare_forward(
     """Compare every field after `forward()`; returns one result per field of `FORWARD`."""
     errors: dict[str, Errors] = {field.name: [] for field in FORWARD}
     reordered: set[int] = set()
-    for first in range(0, len(evaluations), _WORLDS):
-        part = evaluations[first : first + _WORLDS]
+    for first in range(0, len(evaluations), WORLDS):
+        part = evaluations[first : first + WORLDS]
         sim = Simulation(model, num_worlds=len(part), backend=backend, dtype=dtype, on_nonfinite="freeze")
         sim.set_state(**{name: np.array([getattr(e.state, name) for e in part]) for name in STATE_ARRAYS})
         sim.forward()
         for field in FORWARD:
             if field.space == "world":
-                ours = _host(sim.field(field.name))
+                ours = as_numpy(sim.field(field.name))
                 if ours.size:
                     errors[field.name] += [
                         (first + i, *world_error(model, field.name, ours[i], e.fields)) for i, e in enumerate(part)
@@ -89,14 +89,14 @@ def compare_steps(model: Model, oracle: Oracle, steps: Trajectory, backend: str,
     """Compare the state after one step from each state of a trajectory; returns one result per field of `STEPPED`."""
     errors: dict[str, Errors] = {field.name: [] for field in STEPPED}
     reordered: set[int] = set()
-    for first in range(0, len(steps.touched), _WORLDS):
-        before = {name: values[first : first + _WORLDS] for name, values in steps.before.items()}
+    for first in range(0, len(steps.touched), WORLDS):
+        before = {name: values[first : first + WORLDS] for name, values in steps.before.items()}
         count = len(before["qpos"])
         sim = Simulation(model, num_worlds=count, backend=backend, dtype=dtype, on_nonfinite="freeze")
         sim.set_state(**before)
         sim.step()
         for field in STEPPED:
-            ours, theirs = _host(sim.field(field.name)), steps.after[field.name][first:]
+            ours, theirs = as_numpy(sim.field(field.name)), steps.after[field.name][first:]
             if ours.size:
                 errors[field.name] += [(first + i, *relative_error(ours[i], theirs[i])) for i in range(count)]
         if _heeds_order(model):
@@ -126,15 +126,17 @@ def _arena_errors(sim: Simulation, world: int, evaluation: Evaluation) -> dict[s
     out = {"contact_geom": (differing, differing), "nefc": (missing, missing)}
     if differing:
         return out
-    order = contact_order(geoms, _host(contacts.pos), theirs["contact_pos"])
+    order = contact_order(geoms, as_numpy(contacts.pos), theirs["contact_pos"])
     if contacts.ncon:
         for field in ("dist", "pos", "frame"):
-            out[f"contact_{field}"] = relative_error(_host(getattr(contacts, field)), theirs[f"contact_{field}"][order])
+            out[f"contact_{field}"] = relative_error(
+                as_numpy(getattr(contacts, field)), theirs[f"contact_{field}"][order]
+            )
     if not missing and rows.nefc:
         wanted = row_order(order, theirs["contact_efc_address"], theirs["efc_id"])
         for field in rows._fields:
             values = wanted.id if field == "id" else theirs[f"efc_{field}"][wanted.order]
-            out[f"efc_{field}"] = relative_error(_host(getattr(rows, field)), values)
+            out[f"efc_{field}"] = relative_error(as_numpy(getattr(rows, field)), values)
     return out
 
 
@@ -150,7 +152,7 @@ def _is_reordered(sim: Simulation, world: int, geoms: np.ndarray, pos: np.ndarra
     ours = np.column_stack((contacts.geom1, contacts.geom2))
     if count_differing(ours, geoms):
         return False
-    return bool((np.diff(contact_order(ours, _host(contacts.pos), pos)) != 1).any())
+    return bool((np.diff(contact_order(ours, as_numpy(contacts.pos), pos)) != 1).any())
 
 
 def count_differing(ours: np.ndarray, theirs: np.ndarray) -> int:
@@ -195,6 +197,6 @@ def judge(
     )
 
 
-def _host(array: Any) -> np.ndarray:
+def as_numpy(array: Any) -> np.ndarray:
     """Copy of any backend's array as a NumPy array."""
     return array.get() if hasattr(array, "get") else np.asarray(array)

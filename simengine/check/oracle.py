@@ -82,11 +82,13 @@ class Oracle:
     Attributes:
         mj: the model.
         data: working data, which holds the latest state that was evaluated or stepped.
+        by_rounding: how many states were undecided although no contact or limit was near its margin.
     """
 
     def __init__(self, mj: mujoco.MjModel, dtype: str = "float64"):
         self.mj = mj
         self.data = mujoco.MjData(mj)
+        self.by_rounding = 0
         self._ahead = mujoco.MjData(mj)
         self._chosen = Chosen(mj, dtype)
         self._shifted = [(model, mujoco.MjData(model)) for model in (with_margins(mj, NEAR), with_margins(mj, -NEAR))]
@@ -137,7 +139,9 @@ class Oracle:
             lists.append([np.asarray(array).tobytes() for array in arrays])
         if lists[0] != lists[1]:
             return False
-        return self._chosen.are_decided(model, data)
+        decided = self._chosen.are_decided(model, data)
+        self.by_rounding += not decided
+        return decided
 
     def is_clear(self, before: Mapping[str, np.ndarray]) -> bool:
         """Whether it is certain which corners of meshes touch in a state, given by MuJoCo's names."""

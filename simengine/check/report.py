@@ -84,7 +84,7 @@ class Coverage:
 
     Attributes:
         states: number of states by kind.
-        left_out: states left out because a contact or limit was within 1e-6 of its margin.
+        left_out: states left out because rounding decides a contact or limit.
         contacts, contacts_max: contacts in all states together, and most in one state.
         rows, rows_max: active constraint rows in all states together, and most in one state.
         limit_rows: rows of joint and tendon limits.
@@ -94,6 +94,8 @@ class Coverage:
         unreached: pair types that touch in no state, and limits that are active in none, in words.
         readings_left_out: readings that rounding decides: of touch sensors where the line of a force passes the edge of
             the site, and of nearest points where other points are as near.
+        by_rounding: of the states left out, those without a contact or limit within 1e-6 of its margin, in which
+            rounding chooses among contacts.
     """
 
     states: dict[str, int]
@@ -108,6 +110,7 @@ class Coverage:
     limits_total: int
     unreached: tuple[str, ...]
     readings_left_out: int = 0
+    by_rounding: int = 0
 
     @property
     def num_states(self) -> int:
@@ -126,6 +129,28 @@ class StepCoverage:
     rows_max: int
     limit_rows: int
     pairs: dict[str, int]
+    by_rounding: int = 0
+
+
+@dataclass(frozen=True)
+class BudgetResult:
+    """How a field compares with the model's own iterations and tolerance of the solver. It does not decide whether a
+    check passes, because solvers that stop short of the optimum stop at different points.
+
+    Attributes:
+        field: MuJoCo's name of the field.
+        states: number of states at which it was compared.
+        relative: largest max|a - b| / max(1, max|b|) over the states, where b is MuJoCo's with the same budget.
+        unfinished: the same of MuJoCo with that budget against MuJoCo converged.
+        beyond: states at which the engines differ by more than the field's tolerance, and by more than MuJoCo stops
+            short of the optimum.
+    """
+
+    field: str
+    states: int
+    relative: float
+    unfinished: float
+    beyond: int
 
 
 @dataclass(frozen=True)
@@ -143,6 +168,8 @@ class CheckReport:
         trajectory: what the steps cover.
         widened: by how much all margins were widened for the comparison [m, rad]: because most states were on a margin,
             or by LEAST_MARGIN only, because boxes or meshes touch height fields without a margin.
+        budget: the solution with the model's own budget of the solver.
+        knife_edges: pairs of geoms that are at their margin up to rounding where the model starts, in words.
     """
 
     model: str
@@ -154,6 +181,8 @@ class CheckReport:
     coverage: Coverage
     trajectory: StepCoverage
     widened: float = 0.0
+    budget: tuple[BudgetResult, ...] = ()
+    knife_edges: tuple[str, ...] = ()
 
     @property
     def failures(self) -> tuple[FieldResult, ...]:
@@ -175,6 +204,15 @@ class CheckReport:
     def passed(self) -> bool:
         """Whether every field is within its tolerance, and enough states and steps could be compared."""
         return self.enough and not self.failures
+
+    @property
+    def share_left_out(self) -> tuple[float, float]:
+        """Share of the states, and of the steps, that were left out because rounding decides their contacts."""
+        counts = (
+            (self.coverage.num_states, self.coverage.left_out),
+            (self.trajectory.steps, self.trajectory.left_out),
+        )
+        return counts[0][1] / max(1, sum(counts[0])), counts[1][1] / max(1, sum(counts[1]))
 
     def verdict(self) -> str:
         """The outcome in one sentence."""
@@ -201,6 +239,9 @@ class CheckReport:
             rest += (
                 f"; in most states rounding what every engine holds changes {', '.join(mostly)} as much as they differ"
             )
+        if any(self.share_left_out):
+            states, steps = (f"{100 * share:.2g} %" for share in self.share_left_out)
+            rest += f"; rounding decides what touches in {states} of the states and {steps} of the steps, left out"
         return f"{where} agrees with MuJoCo {self.mujoco} in all {len(self.fields) - empty} fields compared{rest}"
 
     def as_dict(self) -> dict[str, Any]:

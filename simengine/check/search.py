@@ -36,13 +36,15 @@ class Found(NamedTuple):
 
     Attributes:
         evaluations: the states that can be compared.
-        left_out: number of states left out because a contact or limit was too close to its margin.
+        left_out: number of states left out because rounding decides a contact or limit.
+        by_rounding: of these, without a contact or limit that is too close to its margin.
         pairs_missed: pair types that no state touches.
         limits_missed: (joint, side) of limits that are active in no state.
     """
 
     evaluations: tuple[Evaluation, ...]
     left_out: int
+    by_rounding: int
     pairs_missed: tuple[str, ...]
     limits_missed: tuple[tuple[int, int], ...]
 
@@ -76,14 +78,15 @@ def find_states(
         progress: called for every state.
     """
     wanted = targets(model)
-    search = _Search(oracle)
+    search, before = _Search(oracle), oracle.by_rounding
     for done, state in enumerate(_mixture(sampler, wanted, count), start=1):
         search.take(state)
         if progress:
             progress("states", done, count)
     missed_pairs = [name for name in wanted.pairs if not search.reaches(name, sampler, wanted.pairs[name], tries)]
     missed_limits = [limit for limit in wanted.limits if not search.reaches_limit(limit, sampler, tries)]
-    return Found(tuple(search.evaluations), search.left_out, tuple(missed_pairs), tuple(missed_limits))
+    rounded = oracle.by_rounding - before
+    return Found(tuple(search.evaluations), search.left_out, rounded, tuple(missed_pairs), tuple(missed_limits))
 
 
 class _Search:

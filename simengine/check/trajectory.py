@@ -26,13 +26,15 @@ class Trajectory(NamedTuple):
         before: qpos, qvel, act, ctrl, poses of mocap bodies, eq_active and qacc_warmstart before each step, (n, ...).
         after: qpos, qvel and act after it, (n, ...).
         touched: contacts and limits of each step's last evaluation.
-        left_out: number of steps left out because a contact or limit was too close to its margin at an evaluation.
+        left_out: number of steps left out because rounding decides a contact or limit at an evaluation.
+        by_rounding: of these, without a contact or limit that is too close to its margin.
     """
 
     before: dict[str, np.ndarray]
     after: dict[str, np.ndarray]
     touched: tuple[Touched, ...]
     left_out: int
+    by_rounding: int
 
 
 def follow(oracle: Oracle, sampler: Sampler, steps: int, progress: Progress | None = None) -> Trajectory:
@@ -46,6 +48,7 @@ def follow(oracle: Oracle, sampler: Sampler, steps: int, progress: Progress | No
     after: dict[str, list[np.ndarray]] = {name: [] for name in _AFTER}
     touched: list[Touched] = []
     episodes = left_out = age = stuck = 0
+    rounded = oracle.by_rounding
     for i in range(steps):
         if age % _EPISODE == 0 or stuck == _STUCK or not is_sane(data):
             mujoco.mj_resetData(mj, data)
@@ -71,7 +74,7 @@ def follow(oracle: Oracle, sampler: Sampler, steps: int, progress: Progress | No
                 after[name].append(np.array(getattr(data, name)))
         if progress:
             progress("trajectory", i + 1, steps)
-    return Trajectory(_stacked(before), _stacked(after), tuple(touched), left_out)
+    return Trajectory(_stacked(before), _stacked(after), tuple(touched), left_out, oracle.by_rounding - rounded)
 
 
 def _stacked(lists: dict[str, list[np.ndarray]]) -> dict[str, np.ndarray]:

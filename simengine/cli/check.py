@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 from simengine import CheckReport, FieldResult, UnsupportedModelError, check_model, load_model
+from simengine.check import BudgetResult
 from simengine.cli.output import console
 from simengine.cli.result_file import as_json
 from simengine.cli.settings import add_batch_options, positive, resolve
@@ -89,6 +90,12 @@ def _print(report: CheckReport) -> None:
     out = console()
     out.print(_fields(report))
     out.print(_coverage(report))
+    for result in report.budget:
+        out.print(_budget(result), soft_wrap=True)
+    for pair in report.knife_edges:
+        out.print(
+            f"warning: {pair} are at their margin up to rounding, which decides whether they touch", soft_wrap=True
+        )
     out.print(report.verdict())
 
 
@@ -124,12 +131,23 @@ def _verdict(result: FieldResult) -> str:
     return text if result.rounding is None else f"{text}; rounding it does {result.rounding:.1e}"
 
 
+def _budget(result: BudgetResult) -> str:
+    text = (
+        f"with the model's own solver budget {result.field} differs by at most {result.relative:.1e}; MuJoCo itself "
+        f"stops up to {result.unfinished:.1e} short of the optimum"
+    )
+    return f"{text}; {result.beyond} of {result.states} state(s) differ by more than that" if result.beyond else text
+
+
 def _coverage(report: CheckReport) -> Table:
     seen, steps = report.coverage, report.trajectory
     table = Table("what was covered", "in the states", "along the trajectory")
     kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(seen.states.items()))
     table.add_row("compared", f"{seen.num_states} states ({kinds})", f"{steps.steps} steps")
-    table.add_row("left out at a margin", str(seen.left_out), str(steps.left_out))
+    shares = [f"{100 * share:.2g} %" for share in report.share_left_out]
+    table.add_row("left out at a margin", *(str(part.left_out - part.by_rounding) for part in (seen, steps)))
+    table.add_row("left out as rounding chooses contacts", str(seen.by_rounding), str(steps.by_rounding))
+    table.add_row("left out in all", *shares)
     table.add_row("contacts", f"{seen.contacts}, most {seen.contacts_max}", str(steps.contacts))
     table.add_row("active rows", f"{seen.rows}, most {seen.rows_max}", f"{steps.rows}, most {steps.rows_max}")
     table.add_row(

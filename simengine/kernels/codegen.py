@@ -88,7 +88,10 @@ _HEADERS_AFTER_MODEL = (
 )
 
 _LARGE_HEADERS = ("large.cuh", "large_hessian.cuh", "large_pgs.cuh")
-_CONVEX_HEADERS = ("shape.cuh", "gjk.cuh", "epa.cuh", "polish.cuh", "segment_cylinder.cuh", "solid.cuh", "manifold.cuh")
+_CONVEX_HEADERS = (
+    *("shape.cuh", "gjk.cuh", "epa.cuh", "polish.cuh", "segment_cylinder.cuh", "solid.cuh", "polygon.cuh"),
+    "manifold.cuh",
+)
 
 COLUMN_STAGES = {"scan": "NUM_COLUMNS", "scan_islands": "NUM_ISLAND_COLUMNS", "scan_pairs": "NUM_PAIR_COLUMNS"}
 """Stages whose unit is a column, and how many there are."""

@@ -9,6 +9,7 @@ import mujoco
 from simengine.kernels.kernel import Kernel
 from simengine.model import gravcomp
 from simengine.model.blob import HEADER, HEADER_FIELDS, HEADER_REALS, HEADER_SCALARS, field_size
+from simengine.model.pairs import POLYTOPE_WORDS
 from simengine.model.sensors import CONTACT_REDUCTIONS, MAX_SENSOR_DIM, SENSORS, sensor_code
 from simengine.model.table import PAIR_TYPES, PAIRS, TABLE_BY_NAME, PairType
 from simengine.state.fields import (
@@ -66,6 +67,7 @@ def constants() -> str:
         "COLUMN_ISLAND_J": ISLAND_COLUMNS.index("island_J"),
         "NUM_PAIR_COLUMNS": len(PAIR_COLUMNS),
         "PAIR_SPARE": PAIR_SPARE,
+        "POLYTOPE_WORDS": POLYTOPE_WORDS,
         "MAX_NEIGHBOURS": MAX_NEIGHBOURS,
         "PAIRS_A_SLICE": PAIRS_A_SLICE,
         "LIGHT_TYPES": sum(1 << code for code, pair in enumerate(PAIRS) if not pair.heavy),

@@ -17,7 +17,7 @@ from simengine.model.gravcomp import LIMITED, gravcomp_table
 from simengine.model.hfields import geom_hfields
 from simengine.model.lengths import length_table
 from simengine.model.meshes import hull_table
-from simengine.model.pairs import Candidate, can_lie, pair_table
+from simengine.model.pairs import POLYTOPE_WORDS, Candidate, can_lie, pair_table
 from simengine.model.rows import row_table
 from simengine.model.sensors import sensor_table
 from simengine.model.table import INT_OPTIONS, PAIR_TYPES, SIZES, TABLE, TABLE_BY_NAME
@@ -119,10 +119,11 @@ def build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str, 
 
 
 def search_sizes(arrays: dict[str, np.ndarray]) -> dict[str, int]:
-    """How many candidate pairs need a search, and how many of their contacts counting keeps for the narrowphase."""
+    """How many candidate pairs need a search, how many of their contacts counting keeps, and words of a polytope."""
     searched = arrays["cand_type"] == PAIR_TYPES.index("convex")
     slots = int(np.count_nonzero(searched[arrays["slot_cand"]]))
-    return {"nsearch": int(np.count_nonzero(searched)), "nkept": min(MOST_KEPT, slots)}
+    number = int(np.count_nonzero(searched))
+    return {"nsearch": number, "nkept": min(MOST_KEPT, slots), "npolytope": POLYTOPE_WORDS if number else 0}
 
 
 def build_options(mj: mujoco.MjModel) -> dict[str, int]:

@@ -21,6 +21,9 @@ _GEOM = mujoco.mjtGeom
 _MINVAL = float(mujoco.mjMINVAL)
 _MINMU = float(mujoco.mjMINMU)
 
+POLYTOPE_WORDS = 1024
+"""Words of the polytope with which the lanes of a world search together for the depth of overlapping shapes."""
+
 FACE_CORNERS = (192, 512, 1024)
 """For how many corners of two faces that lie flat on each other there are kernels: most models', and variants."""
 

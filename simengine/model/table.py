@@ -12,7 +12,8 @@ from typing import NamedTuple
 # The sizes of a model; the integer header begins with them, in this order.
 SIZES: tuple[str, ...] = (
     *("nq", "nv", "nu", "na", "nbody", "njnt", "ngeom", "nsite", "ntendon", "nwrap", "npath", "nmocap", "ngravcomp"),
-    *("nlevel", "nroot", "ncand", "nslot", "nsearch", "nkept", "nlimit", "nmoment", "neq", "nfriction", "ntree"),
+    *("nlevel", "nroot", "ncand", "nslot", "nsearch", "nkept", "npolytope"),
+    *("nlimit", "nmoment", "neq", "nfriction", "ntree"),
     *("nblock", "nM", "nJ", "nwidest"),
     *("nsensor", "nsensordata", "ndistance"),
     *("nhullvert", "nface", "nfacevert", "ncubecell", "ncubevert"),

@@ -52,7 +52,7 @@ class Stage:
         of: names of the stages whose work it does in this form.
         contact_parameters: the body reads parameters of contacts, such as friction. These stand in the model's table,
             or, where pairs of geoms are found anew in every step, beside each contact.
-        symmetric: the body solves systems with a symmetric matrix of the size of nv, other than by its stored factor.
+        symmetric: the body factors a symmetric matrix of the size of nv, or solves by eliminating one.
         flops: rough count of floating-point operations per world and dof, for cost hints.
         body: name of the device function and stem of its file, where several stages share one; empty where both are
             the stage's name.

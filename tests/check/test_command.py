@@ -27,6 +27,8 @@ REPORT = {
     "coverage": dict,
     "trajectory": dict,
     "widened": float,
+    "budget": list,
+    "knife_edges": list,
     "passed": bool,
     "verdict": str,
     "unsupported": list,
@@ -44,8 +46,8 @@ RESULT = {
     "rounding": type(None),
     "holds": bool,
 }
-COVERAGE = {"states", "left_out", "contacts", "contacts_max", "rows", "rows_max", "limit_rows", "pairs"}
-STEPS = {"steps", "left_out", "contacts", "rows", "rows_max", "limit_rows", "pairs"}
+COVERAGE = {"states", "left_out", "contacts", "contacts_max", "rows", "rows_max", "limit_rows", "pairs", "by_rounding"}
+STEPS = {"steps", "left_out", "contacts", "rows", "rows_max", "limit_rows", "pairs", "by_rounding"}
 
 pytestmark = pytest.mark.skipif(bool(available_backends()["host"]), reason="needs a C++ compiler")
 

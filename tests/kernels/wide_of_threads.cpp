@@ -1,6 +1,6 @@
-// The forms of wide.cuh and wide_solve.cuh, run by 32 threads of the host: Newton directions of random problems against
-// loops of one thread, for matrices of up to MATRIX_ROWS rows. Prints one line, and the exit status is 1 if something
-// differs.
+// The forms of wide.cuh and wide_solve.cuh, run by 32 threads of the host: factors, and Newton directions of random
+// problems against loops of one thread, for matrices of up to MATRIX_ROWS rows. Prints one line, and the exit status is
+// 1 if something differs.
 #include "threads_as_lanes.h"
 
 #include "wide.cuh"
@@ -108,6 +108,23 @@ real difference(const std::vector<real>& a, const std::vector<real>& b) {
   return worst;
 }
 
+// The largest error of L L' for the factor of A in A's own place, or above the diagonal of L.
+real factor_error(const Problem& p) {
+  const int n = p.n;
+  std::vector<real> L = p.A, column(COLUMN_WORDS);
+  run_warp([&] { wide_factor(L.data(), L.data(), column.data(), n); });
+  real worst = 0;
+  for (int i = 0; i < n; ++i) {
+    for (int j = 0; j < n; ++j) {
+      real sum = 0;
+      for (int k = 0; k <= j && k <= i; ++k) sum += L[size_t(i * n + k)] * L[size_t(j * n + k)];
+      worst = std::fmax(worst, std::fabs(sum - p.A[size_t(i * n + j)]));
+      if (j > i) worst = std::fmax(worst, std::fabs(L[size_t(i * n + j)]));
+    }
+  }
+  return worst;
+}
+
 int main(int, char** arguments) {
   const int trials = std::atoi(arguments[1]);
   real worst = 0;
@@ -118,7 +135,8 @@ int main(int, char** arguments) {
     worst = std::fmax(worst, difference(one.gradient, warp.gradient));
     worst = std::fmax(worst, difference(one.x, warp.x));
     worst = std::fmax(worst, difference(one.product, warp.product));
+    worst = std::fmax(worst, factor_error(p));
   }
-  std::printf("directions differ by %.1e\n", worst);
+  std::printf("directions and factors differ by %.1e\n", worst);
   return !(worst < 1e-11);
 }

@@ -97,7 +97,7 @@ def test_host_agrees_with_mujoco(upper: int, lower: int) -> None:
 def test_corners_of_float32_span_as_much(upper: int, lower: int) -> None:
     """Of hundreds of corners many span nearly the same area, and rounding chooses among them."""
     others, less = compare(upper, lower, "host", "float32", STATES)
-    assert others <= 1
+    assert others <= 2
     assert less < 1e-5
 
 

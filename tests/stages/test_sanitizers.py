@@ -107,10 +107,13 @@ def test_no_reports_and_the_same_results(
             np.testing.assert_allclose(ours, theirs, rtol=0, atol=relative * scale, err_msg=field)
 
 
-def test_lanes_share_the_work_on_a_height_field(build_of: tuple[Path, str, bool]) -> None:
+@pytest.mark.parametrize(("name", "pair_type"), [("terrain", "hfield"), ("rubble", "convex")])
+def test_lanes_share_the_prisms_of_height_fields_and_the_search_of_overlapping_meshes(
+    build_of: tuple[Path, str, bool], name: str, pair_type: str
+) -> None:
     program, dtype, _ = build_of
-    model, states = load_table(OWN["terrain"]), dropped(OWN["terrain"], (50, 200))
-    narrow = catalogue.NARROW["hfield"]
+    model, states = load_table(OWN[name]), dropped(OWN[name], (50, 200))
+    narrow = catalogue.NARROW[pair_type]
     counted = filled(Memory(model, dtype, 2, 0, 0), states)
     for kernel, slots in counting(counted):
         call(kernel, counted, slots)

@@ -35,8 +35,13 @@ class Simengine(Engine):
         return ""
 
     def prepare(self, problem: Problem) -> None:
-        """Make a simulation. Raises UnsupportedModelError for what the engine lacks."""
-        self._sim = Simulation(Model(problem.mj), problem.worlds, backend=self._backend, dtype=self.dtype)
+        """Make a simulation, which starts worlds again as MuJoCo does if a state explodes.
+
+        Raises:
+            UnsupportedModelError: the model has what the engine lacks.
+        """
+        options: dict[str, Any] = {"backend": self._backend, "dtype": self.dtype, "on_nonfinite": "reset"}
+        self._sim = Simulation(Model(problem.mj), problem.worlds, **options)
         self._host_controls = np.ascontiguousarray(problem.controls, self.dtype)
         self._controls = on_device(self._host_controls, self._backend)
         self.set_state(problem.start)
@@ -69,9 +74,9 @@ class Simengine(Engine):
         return on_host(self._sim.qacc)
 
     def about(self) -> dict[str, Any]:
-        """Return the executor and the kernels of a step."""
-        schedule = self._sim.schedule
-        return {"executor": schedule.executor, "kernels_per_step": len(schedule.kernel_list)}
+        """Return the executor, the kernels of a step, and how often a state exploded so far."""
+        schedule, exploded = self._sim.schedule, sum(self._sim.warnings().values())
+        return {"executor": schedule.executor, "kernels_per_step": len(schedule.kernel_list), "exploded": exploded}
 
     def close(self) -> None:
         """Free the simulation."""

@@ -12,6 +12,8 @@ import numpy as np
 
 from simengine.physics.math.vector_jax import const, cross, dot, normalize
 
+_STEADY = 1e-3  # sine of the angle to the axis below which a direction's turn about the axis has no derivative
+
 NO_CONTACT = 1e10
 """Distance [m] of a contact slot that its pair does not use."""
 
@@ -22,16 +24,31 @@ def make_frame(normal: jax.Array, tangent: jax.Array | None = None) -> jax.Array
     Args:
         normal: (..., 3) unit vector.
         tangent: (..., 3) direction whose component perpendicular to the normal becomes the second row; without it, the
-            world's y axis is used, or its z axis where the normal is within 60 degrees of y.
+            world's y axis is used, or its z axis where the normal is within 60 degrees of y. Where the direction is
+            almost the normal, the frame spins fast about the normal as the direction turns, without bound. The
+            derivative leaves that turn out.
     """
     if tangent is None:
         y = normal[..., 1:2]
         across = ((y > -0.5) & (y < 0.5)).astype(normal.dtype)
         zero = jnp.zeros_like(across)
         tangent = jnp.concatenate([zero, across, 1.0 - across], axis=-1)
-    tangent = tangent - normal * dot(normal, tangent)[..., None]
-    tangent, _ = normalize(tangent, _x_axis(tangent))
+    tangent, sine = normalize(tangent - normal * dot(normal, tangent)[..., None], _x_axis(tangent))
+    tangent = without_spin(tangent, sine, normal)
     return jnp.concatenate([normal, tangent, cross(normal, tangent)], axis=-1)
+
+
+def without_spin(across: jax.Array, sine: jax.Array, axis: jax.Array) -> jax.Array:
+    """Unit vectors across axes, whose derivatives leave out the turn about the axis where that has no bound.
+
+    Args:
+        across: (..., 3) unit vectors, the parts of some directions perpendicular to the axis.
+        sine: (...) of the angle between these directions and the axis. Where it is almost zero, the vector spins fast.
+        axis: (..., 3) unit vectors.
+    """
+    held = jax.lax.stop_gradient(across)
+    tilting, _ = normalize(held - axis * dot(axis, held)[..., None], held)
+    return jnp.where((sine > _STEADY)[..., None], across, held + (tilting - jax.lax.stop_gradient(tilting)))
 
 
 def z_axis(mat: jax.Array) -> jax.Array:

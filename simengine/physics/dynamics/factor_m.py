@@ -7,6 +7,7 @@ FACTOR_M = Stage(
     reads=("qM",),
     writes=("qLD",),
     in_place=(("qM", "qLD"),),
+    symmetric=True,
     flops=100,
     jax="factor_m_jax:factor_m",
 )

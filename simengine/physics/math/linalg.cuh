@@ -46,6 +46,9 @@ DEVICE void chol_factor(const Model& m, real* L, const real* A, int n) {
     return;
   }
 #endif
+#ifdef MATRIX_ROWS
+  wide_factor(L, A, m.column, n);
+#else
   if (n > MOST_DENSE) {
     LANE_FOR(e, n * n) L[e] = e % n <= e / n ? A[e] : R(0.0);
   } else {
@@ -53,6 +56,7 @@ DEVICE void chol_factor(const Model& m, real* L, const real* A, int n) {
   }
   lane_sync();
   mem_factor(L, n);
+#endif
 }
 
 // In place: x becomes the solution of L L' x = x.

@@ -183,6 +183,78 @@ DEVICE void wide_solve(WideRows* h, TwoDofs* y, real* column, real* beyond) {
   y->at[0] = back_substitute<LANES>(h->near, y->at[0] * inverse[0], inverse[0]);
 }
 
+// Column k + c of L for a row of the matrix whose entries `entry` under four pivots are eliminated. `above` of the
+// pivots are above the row.
+DEVICE real factor_entry(const FourPivots& p, int c, int above, const real* entry) {
+  const real scale = sqrt_(p.pivot[c]);  // one over the root of the pivot
+  const bool usable = p.a[c][c] > 0;
+  return c > above ? R(0.0) : c == above && !usable ? reciprocal_(scale) : entry[c] * scale;
+}
+
+// Write four columns of L below row `first`, of which the lane has row i, counted from `first`.
+DEVICE void put_factor(real* L, const FourPivots& p, int first, int i, int k, const real* entry, int n) {
+#pragma unroll
+  for (int c = 0; c < 4; ++c) {
+    if (first + i < n && first + k + c < n) L[(first + i) * n + first + k + c] = factor_entry(p, c, i - k, entry);
+  }
+}
+
+// L = lower Cholesky factor of A, zero above the diagonal; L may be A itself. The columns are eliminated as in
+// wide_solve. `column` is COLUMN_WORDS of shared memory.
+DEVICE void wide_factor(real* L, const real* A, real* column, int n) {
+  const int i = lane();
+  WideRows h;
+  wide_load(&h, A, n);
+  real y = 0;  // there is no right side
+  lane_sync();  // the matrix is read
+  ROLLED for (int k = 0; k < LANES; k += 4) {
+    real under[4], multiplier[2][4];
+#pragma unroll
+    for (int c = 0; c < 4; ++c) column[c * LANES + i] = h.near[c];
+    lane_sync();
+    const FourPivots p = four_pivots(column, k, y);
+    eliminate_four(p, i - k, h.near, &y, multiplier[0]);
+    put_factor(L, p, 0, i, k, h.near, n);
+    subtract_and_turn<LANES>(h.near, column, k, multiplier[0]);
+    // the rows of the pivots beyond the first LANES columns take the place of their columns
+    lane_sync();
+    if (i / 4 == k / 4) {
+#pragma unroll
+      for (int j = 0; j < FAR_ROWS; ++j) column[i % 4 * LANES + j] = h.far[j];
+    }
+    lane_sync();
+#pragma unroll
+    for (int c = 0; c < 4; ++c) under[c] = i < FAR_ROWS ? column[c * LANES + i] : R(0.0);
+    eliminate_four(p, 4, under, &y, multiplier[1]);
+#pragma unroll
+    for (int c = 0; c < 4; ++c) {
+      if (LANES + i < n) L[(LANES + i) * n + k + c] = under[c] * sqrt_(p.pivot[c]);
+    }
+#pragma unroll
+    for (int j = 0; j < FAR_ROWS; j += 4) {
+      Vec4 entry[4];
+#pragma unroll
+      for (int c = 0; c < 4; ++c) entry[c] = broadcast4(column + c * LANES + j);
+      subtract_four(h.far + j, h.far + j, multiplier[0], entry);
+      subtract_four(h.corner + j, h.corner + j, multiplier[1], entry);
+    }
+    lane_sync();
+  }
+  ROLLED for (int k = 0; k < FAR_ROWS; k += 4) {
+    real multiplier[4];
+#pragma unroll
+    for (int c = 0; c < 4; ++c) column[c * LANES + i] = h.corner[c];
+    lane_sync();
+    const FourPivots p = four_pivots(column, k, y);
+    eliminate_four(p, i - k, h.corner, &y, multiplier);
+    put_factor(L, p, LANES, i, k, h.corner, n);
+    subtract_and_turn<FAR_ROWS>(h.corner, column, k, multiplier);
+    lane_sync();
+  }
+  ROLLED for (int j = LANES; j < n; ++j) L[i * n + j] = 0;
+  lane_sync();
+}
+
 // x = (A + scale diag(d) + J' W J)^-1 g with g = b + J' f, for A in memory and rows as in wide_add_rows. If `gradient`
 // is not null, it receives g, and where the squared norm of g is below `floor`, x is not written. Returns the squared
 // norm. `beyond` as in wide_solve.

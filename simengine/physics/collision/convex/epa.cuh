@@ -4,7 +4,12 @@
 // The polytope starts as a large tetrahedron of support points, which need not contain the origin. Faces have signed
 // distances, and the face with the smallest one is expanded, so that the origin is inside once none is negative. Faces
 // too thin to have a normal stay in the mesh but are never expanded. The faces removed by an expansion are a connected
-// patch around the expanded face, even if rounding makes other faces visible.
+// patch around the expanded face, even if rounding makes other faces visible. Each face knows its neighbours, so that
+// an expansion looks only at the patch and its rim.
+//
+// A lane searches by itself, with the polytope in memory of its own, or all lanes of a group search together, with one
+// in memory that they share: on a GPU, few pairs of a world overlap, and a single lane takes long. Both do the same
+// operations in the same order, so that results have the same bits.
 #pragma once
 
 #define EPA_VERTICES 48
@@ -12,19 +17,42 @@
 #define EPA_RIM 40  // most edges of a hole
 #if REAL_IS_FLOAT
 #define EPA_TOLERANCE R(1e-7)  // relative to the scale
+#define EPA_TOLERANCE_FLAT R(1e-7)  // for cores without a smooth part, where nothing improves the normal later
 #define EPA_VISIBLE R(3e-8)
 #else
 #define EPA_TOLERANCE R(1e-8)
+#define EPA_TOLERANCE_FLAT R(1e-12)
 #define EPA_VISIBLE R(1e-12)
 #endif
+
+// Who searches.
+struct OneLane {
+  static const int SIZE = 1;
+  static DEVICE_METHOD int rank() { return 0; }
+  static DEVICE_METHOD void sync() {}
+  static DEVICE_METHOD real least(real x) { return x; }
+  static DEVICE_METHOD int most(int x) { return x; }
+};
+struct AllLanes {
+  static const int SIZE = LANES;
+  static DEVICE_METHOD int rank() { return lane(); }
+  static DEVICE_METHOD void sync() { lane_sync(); }
+  static DEVICE_METHOD real least(real x) { return lane_least(x); }
+  static DEVICE_METHOD int most(int x) { return lane_most(x); }
+};
 
 struct Polytope {
   real w[EPA_VERTICES][3], dir[EPA_VERTICES][3];
   real normal[EPA_FACES][3], dist[EPA_FACES], doubt[EPA_FACES];
-  unsigned char corner[EPA_FACES][3], alive[EPA_FACES];
   real scale;
-  int vertices, faces;  // numbers of them; removed faces count until others take their places
+  int faces, edges;  // number of faces, removed ones among them; and of edges of the rim, -1 if there are too many
+  unsigned char corner[EPA_FACES][3], alive[EPA_FACES], seen[EPA_FACES];
+  unsigned char link[EPA_FACES][3];  // the face on the other side of the edge from each corner to the next
+  unsigned char rim[EPA_RIM][3];     // start and end of each edge of the rim, and the face behind it
+  unsigned char slot[EPA_RIM];       // the face that takes each edge
+  unsigned char from[EPA_VERTICES];  // the new face whose edge of the rim starts at a vertex, or EPA_FACES
 };
+static_assert(sizeof(Polytope) <= POLYTOPE_WORDS * sizeof(real), "POLYTOPE_WORDS of simengine/model/pairs.py");
 
 DEVICE_CALL void put_face(Polytope& p, int face, int a, int b, int c) {
   real ab[3], ac[3], n[3];
@@ -42,22 +70,20 @@ DEVICE_CALL void put_face(Polytope& p, int face, int a, int b, int c) {
   p.corner[face][0] = a;
   p.corner[face][1] = b;
   p.corner[face][2] = c;
+  for (int k = 0; k < 3; ++k) p.link[face][k] = face;  // nothing, until it is linked
   p.alive[face] = 1;
-  p.faces = face < p.faces ? p.faces : face + 1;
 }
 
-DEVICE_CALL int add_vertex(const Difference& d, Polytope& p, const real* dir) {
-  const int v = p.vertices++;
+DEVICE_CALL void put_vertex(const Difference& d, Polytope& p, int v, const real* dir) {
   for (int i = 0; i < 3; ++i) p.dir[v][i] = dir[i];
   support(d, p.dir[v], p.w[v]);
-  return v;
 }
 
-// Add the support point along dir or along -dir, whichever is farther from the first vertex in that direction.
-DEVICE void add_farther(const Difference& d, Polytope& p, const real* dir) {
+// Vertex v is the support point along dir or along -dir, whichever is farther from the first vertex in that direction.
+DEVICE void put_farther(const Difference& d, Polytope& p, int v, const real* dir) {
   const real opposite[3] = {-dir[0], -dir[1], -dir[2]};
   const real up = reach(d, dir) - dot3(dir, p.w[0]), down = reach(d, opposite) + dot3(dir, p.w[0]);
-  add_vertex(d, p, up >= down ? dir : opposite);
+  put_vertex(d, p, v, up >= down ? dir : opposite);
 }
 
 // (1) a tetrahedron of support points.
@@ -65,11 +91,10 @@ DEVICE void first_polytope(const Difference& d, Polytope& p) {
   real dir[3], ab[3], ac[3];
   for (int i = 0; i < 3; ++i) dir[i] = d.b.pos[i] - d.a.pos[i];
   normalize3(dir);
-  p.vertices = p.faces = 0;
   p.scale = d.scale;
-  add_vertex(d, p, dir);
+  put_vertex(d, p, 0, dir);
   for (int i = 0; i < 3; ++i) dir[i] = -dir[i];
-  add_vertex(d, p, dir);
+  put_vertex(d, p, 1, dir);
   for (int i = 0; i < 3; ++i) ab[i] = p.w[1][i] - p.w[0][i];
   // the coordinate axis farthest from ab gives a direction perpendicular to it
   const real x = abs_(ab[0]), y = abs_(ab[1]), z = abs_(ab[2]);
@@ -77,11 +102,11 @@ DEVICE void first_polytope(const Difference& d, Polytope& p) {
   axis[x <= y && x <= z ? 0 : y <= z ? 1 : 2] = 1;
   cross3(dir, ab, axis);
   normalize3(dir);
-  add_farther(d, p, dir);
+  put_farther(d, p, 2, dir);
   for (int i = 0; i < 3; ++i) ac[i] = p.w[2][i] - p.w[0][i];
   cross3(dir, ab, ac);
   normalize3(dir);
-  add_farther(d, p, dir);
+  put_farther(d, p, 3, dir);
   real ad[3];
   for (int i = 0; i < 3; ++i) ad[i] = p.w[3][i] - p.w[0][i];
   const bool above = dot3(ad, dir) > 0;  // vertex 3 is on the side from which 0, 1, 2 run anticlockwise
@@ -90,27 +115,35 @@ DEVICE void first_polytope(const Difference& d, Polytope& p) {
   put_face(p, 1, 0, 3, b);
   put_face(p, 2, b, 3, c);
   put_face(p, 3, c, 3, 0);
+  p.faces = 4;
+  const unsigned char links[4][3] = {{1, 2, 3}, {3, 2, 0}, {1, 3, 0}, {2, 1, 0}};
+  for (int f = 0; f < 4; ++f) {
+    for (int k = 0; k < 3; ++k) p.link[f][k] = links[f][k];
+  }
 }
 
-DEVICE int least_face(const Polytope& p) {
+// The face with the least distance, the first of several; `least` receives the distance.
+template <typename Team>
+DEVICE int least_face(const Polytope& p, real* least) {
+  const int faces = p.faces;
   int best = 0;
-  real least = REAL_MAX;
-  ROLLED for (int f = 0; f < p.faces; ++f) {
-    if (p.alive[f] && p.dist[f] < least) {
-      least = p.dist[f];
-      best = f;
-    }
+  real own = REAL_MAX;
+  OVERLAPPED for (int f = Team::rank(); f < faces; f += Team::SIZE) {
+    const real dist = p.dist[f];
+    best = dist < own ? f : best;
+    own = dist < own ? dist : own;
   }
-  return best;
+  *least = Team::least(own);
+  return EPA_FACES - Team::most(own == *least ? EPA_FACES - best : 0);
 }
 
-// The face on the other side of the directed edge from a to b.
-DEVICE_CALL int neighbour(const Polytope& p, int a, int b) {
-  ROLLED for (int f = 0; f < p.faces; ++f) {
-    const unsigned char* c = p.corner[f];
-    if (p.alive[f] && ((c[1] == a && c[0] == b) || (c[2] == a && c[1] == b) || (c[0] == a && c[2] == b))) return f;
+DEVICE int next_corner(int k) { return k == 2 ? 0 : k + 1; }
+
+// Let `other` be the neighbour of a face across the face's edge from a to b.
+DEVICE void link_edge(Polytope& p, int face, int a, int b, int other) {
+  for (int k = 0; k < 3; ++k) {
+    if (p.corner[face][k] == a && p.corner[face][next_corner(k)] == b) p.link[face][k] = other;
   }
-  return -1;
 }
 
 // Whether vertex v is above a face by more than rounding errors, which are larger for the normal of a thin face.
@@ -118,81 +151,142 @@ DEVICE bool sees(const Polytope& p, int face, int v, real slack) {
   return dot3(p.normal[face], p.w[v]) - p.dist[face] > slack * p.doubt[face];
 }
 
-// (2) remove the faces around `face` that are visible from vertex v, and connect the rim of the hole to v. Returns
-// false if the capacity is too small.
-DEVICE bool expand(Polytope& p, int v, int face, real slack) {
-  unsigned char rim[EPA_RIM][2], hole[EPA_RIM];
+// Remove the faces around `face` that are visible from vertex v, and find the rim of the hole. The slots of removed
+// faces are the first that new faces take.
+template <typename Team>
+DEVICE void open_hole(Polytope& p, int v, int face, real slack) {
+  unsigned char* hole = p.slot;
   int edges = 0, holes = 1;
   hole[0] = face;
   p.alive[face] = 2;
+  p.edges = -1;
   ROLLED for (int next = 0; next < holes; ++next) {
     ROLLED for (int k = 0; k < 3; ++k) {
-      const int a = p.corner[hole[next]][k], b = p.corner[hole[next]][k == 2 ? 0 : k + 1];
-      const int f = neighbour(p, a, b);
-      if (f < 0 || p.alive[f] == 2) continue;
-      if (edges == EPA_RIM || holes == EPA_RIM) return false;
-      if (sees(p, f, v, slack)) {
+      const int f = p.link[hole[next]][k];
+      if (p.alive[f] != 1) continue;
+      if (edges == EPA_RIM || holes == EPA_RIM) return;
+      if (Team::SIZE > 1 ? p.seen[f] : sees(p, f, v, slack)) {
         p.alive[f] = 2;
         hole[holes++] = f;
       } else {
-        rim[edges][0] = a;
-        rim[edges++][1] = b;
+        const int end = p.corner[hole[next]][next_corner(k)];
+        p.rim[edges][0] = p.corner[hole[next]][k];
+        p.rim[edges][1] = end;
+        p.rim[edges++][2] = f;
+        p.from[end] = EPA_FACES;
       }
     }
   }
-  ROLLED for (int h = 0; h < holes; ++h) p.alive[hole[h]] = 0;
-  int f = 0;
-  ROLLED for (int e = 0; e < edges; ++e) {
-    while (f < p.faces && p.alive[f]) ++f;
-    if (f == EPA_FACES) return false;
-    put_face(p, f, rim[e][0], rim[e][1], v);
+  const int faces = p.faces, more = edges > holes ? edges - holes : 0;
+  if (faces + more > EPA_FACES) return;
+  ROLLED for (int h = 0; h < holes; ++h) {
+    const int f = hole[h];
+    p.alive[f] = 0;
+    p.dist[f] = REAL_MAX;
+    int at = h;
+    ROLLED for (; at > 0 && hole[at - 1] > f; --at) hole[at] = hole[at - 1];
+    hole[at] = f;
   }
-  return true;
+  ROLLED for (int e = 0; e < more; ++e) p.slot[holes + e] = faces + e;
+  p.faces = faces + more;
+  p.edges = edges;
+}
+
+// (2) remove the faces around `face` that are visible from vertex v, and connect the rim of the hole to v. Returns
+// false if the capacity is too small.
+template <typename Team>
+DEVICE bool expand(Polytope& p, int v, int face, real slack) {
+  if (Team::SIZE > 1) {
+    ROLLED for (int f = Team::rank(); f < p.faces; f += Team::SIZE) p.seen[f] = sees(p, f, v, slack);
+    Team::sync();
+  }
+  if (Team::rank() == 0) open_hole<Team>(p, v, face, slack);
+  Team::sync();
+  const int edges = p.edges;
+  ROLLED for (int e = Team::rank(); e < edges; e += Team::SIZE) {
+    const int f = p.slot[e], a = p.rim[e][0], b = p.rim[e][1], behind = p.rim[e][2];
+    put_face(p, f, a, b, v);
+    p.link[f][0] = behind;
+    link_edge(p, behind, b, a, f);
+    p.from[a] = f;
+  }
+  Team::sync();
+  ROLLED for (int e = Team::rank(); e < edges; e += Team::SIZE) {
+    // the faces of two edges of the rim, the second of which starts where the first ends, have an edge to v in common
+    const int one = p.from[p.rim[e][0]], two = p.from[p.rim[e][1]];
+    if (two == EPA_FACES) continue;  // rounding has left the rim open
+    p.link[one][1] = two;
+    p.link[two][2] = one;
+  }
+  Team::sync();
+  return edges >= 0;
 }
 
 // The plane's point nearest to the origin may lie outside the given triangle. Then replace `corner` by the triangle
 // that contains it best, among the faces with this normal whose distance is at most `most`.
-DEVICE_CALL void face_around(const Polytope& p, real most, const real* normal, int* corner) {
+template <typename Team>
+DEVICE void face_around(const Polytope& p, real most, const real* normal, int* corner) {
   real weight[3], square;
   if (!triangle_weights(p.w[corner[0]], p.w[corner[1]], p.w[corner[2]], weight, &square)) return;
-  real best = min_(weight[0], min_(weight[1], weight[2]));
-  if (best >= 0) return;
-  ROLLED for (int f = 0; f < p.faces; ++f) {
+  const real first = min_(weight[0], min_(weight[1], weight[2]));
+  if (first >= 0) return;
+  real own = first;
+  int chosen = 0;
+  ROLLED for (int f = Team::rank(); f < p.faces; f += Team::SIZE) {
     if (!p.alive[f] || p.dist[f] > most || dot3(p.normal[f], normal) < R(0.9999)) continue;
     const unsigned char* c = p.corner[f];
     if (!triangle_weights(p.w[c[0]], p.w[c[1]], p.w[c[2]], weight, &square)) continue;
     const real least = min_(weight[0], min_(weight[1], weight[2]));
-    if (least <= best) continue;
-    best = least;
-    for (int i = 0; i < 3; ++i) corner[i] = c[i];
+    if (least <= own) continue;
+    own = least;
+    chosen = f;
   }
+  const real best = -Team::least(-own);
+  if (!(best > first)) return;
+  const int face = EPA_FACES - Team::most(own == best ? EPA_FACES - chosen : 0);
+  for (int i = 0; i < 3; ++i) corner[i] = p.corner[face][i];
 }
 
-// The direction of least penetration; the simplex receives the three support points around it, with their weights.
+// The direction of least penetration; the simplex receives the three support points around it, with their weights. All
+// lanes of the team have the same difference, and receive the same result.
+template <typename Team>
 DEVICE_CALL void epa(const Difference& d, Polytope& p, Simplex& s, real* normal) {
-  first_polytope(d, p);
+  if (Team::rank() == 0) first_polytope(d, p);
+  Team::sync();
   int corner[3] = {0, 1, 2};
   for (int i = 0; i < 3; ++i) normal[i] = p.dir[0][i];  // the result if every face is thin
   real depth = REAL_MAX;  // the smallest depth so far, along the normal of the face with these corners
-  ROLLED while (p.vertices < EPA_VERTICES) {
-    const int face = least_face(p);
-    if (!(p.dist[face] < REAL_MAX)) break;
-    const int v = add_vertex(d, p, p.normal[face]);
-    const real h = dot3(p.w[v], p.normal[face]);
+  const bool flat = !(d.a.round[0] > 0) && !(d.b.round[0] > 0);
+  const real close = d.scale * (flat ? EPA_TOLERANCE_FLAT : EPA_TOLERANCE);
+  ROLLED for (int v = 4; v < EPA_VERTICES; ++v) {
+    real least, w[3], dir[3];
+    const int face = least_face<Team>(p, &least);
+    if (!(least < REAL_MAX)) break;
+    for (int i = 0; i < 3; ++i) dir[i] = p.normal[face][i];
+    support(d, dir, w);
+    const real h = dot3(w, dir);
     // an earlier normal may be as good by chance, but its corners may not be
-    const bool reached = h - p.dist[face] <= EPA_TOLERANCE * d.scale;
+    const bool reached = h - least <= close;
     if (h < depth || reached) {
       depth = h;
       for (int i = 0; i < 3; ++i) {
         corner[i] = p.corner[face][i];
-        normal[i] = p.normal[face][i];
+        normal[i] = dir[i];
       }
     }
-    if (reached || !expand(p, v, face, EPA_VISIBLE * d.scale)) break;
+    if (reached) break;
+    if (Team::rank() == 0) {
+      for (int i = 0; i < 3; ++i) {
+        p.w[v][i] = w[i];
+        p.dir[v][i] = dir[i];
+      }
+    }
+    Team::sync();
+    if (!expand<Team>(p, v, face, EPA_VISIBLE * d.scale)) break;
   }
   // (3) weights of the face's corners for its plane's point nearest to the origin; if the plane has several triangles,
   // those of the triangle around that point
-  face_around(p, depth + EPA_TOLERANCE * d.scale, normal, corner);
+  face_around<Team>(p, depth + EPA_TOLERANCE * d.scale, normal, corner);
   for (int k = 0; k < 4; ++k) {
     const int c = corner[k < 3 ? k : 2];
     for (int i = 0; i < 3; ++i) {
@@ -204,4 +298,5 @@ DEVICE_CALL void epa(const Difference& d, Polytope& p, Simplex& s, real* normal)
   }
   real square;
   triangle_weights(s.w[0], s.w[1], s.w[2], s.weight, &square);
+  Team::sync();
 }

@@ -134,7 +134,9 @@ def _face_around(p: Polytope, most: jax.Array, normal: jax.Array, corner: jax.Ar
 def epa(pair: Pair, wanted: jax.Array) -> tuple[Simplex, jax.Array]:
     """The face around the direction of least penetration, and that direction (3,); meaningless unless `wanted` ()."""
     dtype = pair.offset.dtype
-    tolerance, visible = (1e-7, 3e-8) if dtype == jnp.float32 else (1e-8, 1e-12)
+    tolerance, exact, visible = (1e-7, 1e-7, 3e-8) if dtype == jnp.float32 else (1e-8, 1e-12, 1e-12)
+    flat = (pair.a.round[0] <= 0) & (pair.b.round[0] <= 0)  # nothing improves the normal of flat cores later
+    close = pair.scale * jnp.where(flat, exact, tolerance)
     p = _first(pair)
 
     def body(carry: tuple) -> tuple:
@@ -146,7 +148,7 @@ def epa(pair: Pair, wanted: jax.Array) -> tuple[Simplex, jax.Array]:
         h = dot(w, direction)
         # an earlier normal may be as good by chance, but its corners may not be
         there = jnp.isfinite(dist[face])
-        reached = h - dist[face] <= tolerance * pair.scale
+        reached = h - dist[face] <= close
         better = there & (reached | (h < depth))
         p = p._replace(vertex=p.vertex.at[count].set(jnp.concatenate([w, direction])))
         depth, corner = jnp.where(better, h, depth), jnp.where(better, p.corner[face], corner)

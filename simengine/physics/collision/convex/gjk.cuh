@@ -139,7 +139,11 @@ DEVICE_CALL real gjk(const Difference& d, real most, Simplex& s, real* normal, b
     if (holds_origin(next)) return 0;
     nearest(next, v);
     const real closer = dot3(v, v);
-    if (!(closer < square)) break;
+    if (!(closer < square)) {
+      // rounding ends the search; without a plane between the cores they may overlap
+      if (!(bound > 0)) return 0;
+      break;
+    }
     square = closer;
     s = next;
   }

@@ -105,6 +105,8 @@ def gjk(p: Pair, most: jax.Array) -> tuple[Simplex, jax.Array, jax.Array, jax.Ar
         inside = ~done & _holds_origin(points)
         weight, nearer = _nearest(points)
         better = ~done & ~inside & (dot(nearer, nearer) < dot(v, v))
+        # rounding ends the search; without a plane between the cores they may overlap
+        touching = touching | (~done & ~inside & ~better & ~(bound > 0))
         following = Simplex(points, dirs, weight, weight > 0)
         simplex = jax.tree.map(lambda new, old: jnp.where(better, new, old), following, simplex)
         return simplex, jnp.where(better, nearer, v), normal, touching | inside, apart, ~better, count + 1

@@ -16,18 +16,8 @@
 
 #define FACES R(0.996)
 #define EDGE R(0.0888)
-#ifndef FACE_CORNERS
-#define FACE_CORNERS 192  // most corners of both faces together; kernels of models that need more are built with more
-#endif
 #define THERE_AND_BACK 8  // most corners of a clipped edge: each end twice, and more through rounding
-// factor by which an area must be larger, because equal areas are common; among many corners one step gains little
-#if !REAL_IS_FLOAT
-#define LARGER R(1.000000001)
-#elif FACE_CORNERS > 192
-#define LARGER R(1.0000004)
-#else
-#define LARGER R(1.00001)
-#endif
+#define ALONG_SIDE (8 * REAL_EPS)  // relative to the scale: a point this far beyond a side of a face lies along it
 
 // Features that lie flat on each other: two faces, or an edge and a face.
 struct Lying {
@@ -96,23 +86,14 @@ DEVICE Plane plane_of(const Solid& s, int face) {
   return p;
 }
 
-// A point by its coordinates in a plane and its height above it.
-struct Spot {
-  real x, y, height;
-};
-
 DEVICE Spot above(const Plane& p, const real* point) {
   real offset[3];
   for (int i = 0; i < 3; ++i) offset[i] = point[i] - p.origin[i];
   return {dot3(p.x, offset), dot3(p.y, offset), dot3(p.normal, offset)};
 }
 
-// Side k of a face as a half plane, positive outside; MuJoCo's order around a face is clockwise.
-struct HalfPlane {
-  real nx, ny, dist;
-};
-
-DEVICE HalfPlane side_of(const Solid& s, int face, int k, const Plane& p) {
+// Side k of a face; MuJoCo's order around a face is clockwise.
+DEVICE HalfPlane side_of(const Solid& s, int face, int k, const Plane& p, real slack) {
   const int begin = s.model->face_adr()[face], sides = s.model->face_adr()[face + 1] - begin;
   const int *around = s.model->face_vert() + begin, here = sides - 1 - k;
   real point[3];
@@ -121,74 +102,7 @@ DEVICE HalfPlane side_of(const Solid& s, int face, int k, const Plane& p) {
   corner_of(s, around[here ? here - 1 : sides - 1], point);
   const Spot to = above(p, point);
   const real nx = from.y - to.y, ny = to.x - from.x;
-  return {nx, ny, fma_(nx, from.x, ny * from.y)};
-}
-
-DEVICE real beyond(const HalfPlane& h, const Spot& c) { return fma_(h.nx, c.x, fma_(h.ny, c.y, -h.dist)); }
-
-// (1) clip a polygon in place (Sutherland and Hodgman, Reentrant polygon clipping, 1974). Each edge adds the point
-// where it crosses the half plane, and its end if that is inside. A corner is read before its results are written.
-// `room` is the capacity in corners; returns the number of corners left.
-DEVICE_CALL int clip(Spot* polygon, int number, const HalfPlane& h, int room) {
-  if (number == 0) return 0;
-  const Spot start = polygon[0];
-  Spot from = start;
-  real d1 = beyond(h, from);
-  int kept = 0;
-  ROLLED for (int i = 0; i < number; ++i) {
-    const Spot to = i + 1 < number ? polygon[i + 1] : start;
-    const real d2 = beyond(h, to);
-    if ((d1 <= 0) != (d2 <= 0) && kept < room && kept < i + 2) {
-      const real share = d1 / (d1 - d2);
-      polygon[kept++] = {fma_(share, to.x - from.x, from.x), fma_(share, to.y - from.y, from.y),
-                         fma_(share, to.height - from.height, from.height)};
-    }
-    if (d2 <= 0 && kept < room && kept < i + 2) polygon[kept++] = to;
-    from = to;
-    d1 = d2;
-  }
-  return kept;
-}
-
-DEVICE real area(const Spot* p, int number, const int* quad) {
-  const Spot &a = p[quad[0] % number], &b = p[quad[1] % number], &c = p[quad[2] % number], &d = p[quad[3] % number];
-  return abs_((c.x - a.x) * (d.y - b.y) - (c.y - a.y) * (d.x - b.x));
-}
-
-// Advance one corner of a quadrilateral by one if that makes the area larger.
-DEVICE_CALL bool move_on(const Spot* p, int number, int corner, int* quad, real* most) {
-  ++quad[corner];
-  const real next = area(p, number, quad);
-  if (next > *most * LARGER) {
-    *most = next;
-    return true;
-  }
-  --quad[corner];
-  return false;
-}
-
-// (2) four corners that span a large area of a polygon. The first corner goes once round the polygon, and the others
-// advance while the area grows: the third and the second after each step of the fourth. Corners may coincide.
-DEVICE_CALL void span(const Spot* p, int number, int* best) {
-  int quad[4] = {0, 1, 2, 3};
-  real most = area(p, number, quad);
-  for (int k = 0; k < 4; ++k) best[k] = k;
-  ROLLED for (; quad[0] < number; ++quad[0]) {
-    ROLLED while (move_on(p, number, 3, quad, &most)) {
-      ROLLED while (move_on(p, number, 2, quad, &most)) {
-      }
-      ROLLED while (move_on(p, number, 1, quad, &most)) {
-      }
-      for (int k = 0; k < 4; ++k) best[k] = quad[k] % number;
-    }
-    // a corner that the first one has reached advances past it
-    if (quad[1] > quad[0]) continue;
-    ++quad[1];
-    if (quad[2] == quad[1]) {
-      ++quad[2];
-      if (quad[3] == quad[2]) ++quad[3];
-    }
-  }
+  return {nx, ny, fma_(nx, from.x, ny * from.y), slack * (abs_(nx) + abs_(ny))};
 }
 
 DEVICE void put_contact(const real* point, real dist, const real* normal, real sign, const real* origin, Contact* out) {
@@ -203,7 +117,7 @@ DEVICE void put_contact(const real* point, real dist, const real* normal, real s
 
 // (3) contacts of two faces.
 DEVICE_CALL int face_contacts(const Solid& a, const Solid& b, const Lying& lying, const real* origin, real margin,
-                              Contact* out) {
+                              real scale, Contact* out) {
   const Plane plane = plane_of(a, lying.first), other = plane_of(b, lying.second);
   const int* adr = a.model->face_adr();
   const int begin = adr[lying.second], sides = adr[lying.second + 1] - begin;
@@ -215,12 +129,13 @@ DEVICE_CALL int face_contacts(const Solid& a, const Solid& b, const Lying& lying
     polygon[number++] = above(plane, point);
   }
   ROLLED for (int k = 0; k < adr[lying.first + 1] - adr[lying.first]; ++k) {
-    number = clip(polygon, number, side_of(a, lying.first, k, plane), FACE_CORNERS);
+    number = clip(polygon, number, side_of(a, lying.first, k, plane, ALONG_SIDE * scale), FACE_CORNERS);
   }
   int near = 0;
   ROLLED for (int k = 0; k < number; ++k) {
     if (polygon[k].height <= margin) polygon[near++] = polygon[k];
   }
+  near = without_copies(polygon, near, SAME_CORNER * scale);
   int chosen[4] = {0, 1, 2, 3};
   if (near > 4) span(polygon, near, chosen);
   const real cosine = -dot3(plane.normal, other.normal);
@@ -239,7 +154,7 @@ DEVICE_CALL int face_contacts(const Solid& a, const Solid& b, const Lying& lying
 
 // (4) contacts of an edge on a face; `sign` is +1 or -1 and turns the face's normal into the contact's.
 DEVICE_CALL int edge_contacts(const Solid& edges, const Solid& faces, const Lying& lying, real sign,
-                              const real* origin, real margin, Contact* out) {
+                              const real* origin, real margin, real scale, Contact* out) {
   if (edges.astray) return 0;
   const int face = lying.second, *adr = faces.model->face_adr();
   const Plane plane = plane_of(faces, face);
@@ -250,10 +165,10 @@ DEVICE_CALL int edge_contacts(const Solid& edges, const Solid& faces, const Lyin
   Spot part[THERE_AND_BACK] = {{R(0.0), R(0.0), from.height}, {R(1.0), R(0.0), to.height}};
   int corners = 2, near = 0;
   ROLLED for (int k = 0; k < adr[face + 1] - adr[face]; ++k) {
-    const HalfPlane h = side_of(faces, face, k, plane);
+    const HalfPlane h = side_of(faces, face, k, plane, ALONG_SIDE * scale);
     const real d1 = beyond(h, from), d2 = beyond(h, to);
-    if (d1 > 0 && d2 > 0) return 0;
-    corners = clip(part, corners, {d2 - d1, R(0.0), -d1}, THERE_AND_BACK);
+    if (d1 > h.slack && d2 > h.slack) return 0;
+    corners = clip(part, corners, {d2 - d1, R(0.0), -d1, h.slack}, THERE_AND_BACK);
   }
   ROLLED for (int k = 0; k < corners; ++k) {
     if (part[k].height + edges.thick <= margin) part[near++] = part[k];
@@ -276,15 +191,17 @@ DEVICE_CALL int edge_contacts(const Solid& edges, const Solid& faces, const Lyin
 }
 
 // Contacts of two shapes that lie flat on each other; returns their number, at most four, or 0 if the shapes do not.
-DEVICE_CALL int lying_contacts(const Solid& a, const Solid& b, const real* origin, real margin, Contact* out) {
+// `scale` is the size of both shapes [m].
+DEVICE_CALL int lying_contacts(const Solid& a, const Solid& b, const real* origin, real margin, real scale,
+                               Contact* out) {
   Lying lying;
-  if (faces_lying(a, b, &lying)) return face_contacts(a, b, lying, origin, margin, out);
+  if (faces_lying(a, b, &lying)) return face_contacts(a, b, lying, origin, margin, scale, out);
   const bool second_first = !a.line && a.touches > b.touches;
   for (int k = 0; k < 2; ++k) {
     const bool second = second_first == (k == 0);
     const Solid &edges = second ? b : a, &faces = second ? a : b;
     if (!edge_lying(edges, faces, &lying)) continue;
-    return edge_contacts(edges, faces, lying, second ? R(1.0) : R(-1.0), origin, margin, out);
+    return edge_contacts(edges, faces, lying, second ? R(1.0) : R(-1.0), origin, margin, scale, out);
   }
   return 0;
 }

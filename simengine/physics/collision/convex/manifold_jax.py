@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from simengine.physics.collision.contact_jax import make_frame
-from simengine.physics.collision.convex.polygon_jax import clip, half_planes, span
+from simengine.physics.collision.convex.polygon_jax import clip, half_planes, span, without_copies
 from simengine.physics.collision.convex.shape_jax import Pair
 from simengine.physics.collision.convex.solid_jax import Features, Solid, corners
 from simengine.physics.math.vector_jax import dot, safe_sqrt
@@ -49,6 +49,11 @@ def _plane(around: jax.Array, sides: jax.Array, normal: jax.Array) -> _Plane:
     return _Plane(around[sides - 1], jnp.concatenate([frame[1:], frame[:1]]))
 
 
+def _along_side(p: Pair) -> jax.Array:
+    """() by how far a point beyond a side of a face lies along it, up to rounding [m]."""
+    return 8.0 * jnp.finfo(p.scale.dtype).eps * _still(p.scale)
+
+
 def lying_contacts(p: Pair, solids: tuple[Solid, Solid], found: tuple[Features, Features], margin: jax.Array) -> Lying:
     """Contacts of a pair, given the features of each shape that may lie flat."""
     (a, b), (first, second) = solids, found
@@ -58,8 +63,9 @@ def lying_contacts(p: Pair, solids: tuple[Solid, Solid], found: tuple[Features, 
     faces = jnp.unravel_index(most, cosine.shape)
     flat = cosine.ravel()[most] > FACES
     on_face = _face_contacts(p, a, b, (first.face[faces[0]], second.face[faces[1]]), margin)
-    on_second, tried = _edge_contacts(first, second, b, p.mat_b, p.offset, -1.0, margin)
-    on_first, others = _edge_contacts(second, first, a, p.mat_a, jnp.zeros_like(p.offset), 1.0, margin)
+    slack = _along_side(p)
+    on_second, tried = _edge_contacts(first, second, b, p.mat_b, p.offset, -1.0, margin, slack)
+    on_first, others = _edge_contacts(second, first, a, p.mat_a, jnp.zeros_like(p.offset), 1.0, margin, slack)
     turned = others & (~tried | (~first.line & (first.touches > second.touches)))
     on_edge = jax.tree.map(lambda x, y: jnp.where(turned, x, y), on_first, on_second)
     return jax.tree.map(lambda x, y: jnp.where(flat, x, y), on_face, on_edge)
@@ -75,10 +81,12 @@ def _face_contacts(p: Pair, a: Solid, b: Solid, faces: tuple[jax.Array, jax.Arra
     back = (other - 1 - jnp.arange(len(spots), dtype=jnp.int32)) % other
     # (1) the part of the second face over the first
     room = jnp.zeros((len(around), 3), spots.dtype)
-    polygon, left = clip(jnp.concatenate([spots[back], room]), other, half_planes(plane.above(around), number), number)
+    planes = half_planes(plane.above(around), number, _along_side(p))
+    polygon, left = clip(jnp.concatenate([spots[back], room]), other, planes, number)
     # (2) four of the corners within the margin
     near = (jnp.arange(len(polygon), dtype=jnp.int32) < left) & (polygon[:, 2] <= margin)
     polygon, left = polygon[jnp.argsort(~near, stable=True)], near.sum().astype(jnp.int32)
+    polygon, left = without_copies(polygon, left, _still(p.scale) * (1e-5 if spots.dtype == jnp.float32 else 1e-9))
     chosen = polygon[span(_still(polygon[:, :2]), left)]
     # (3) contacts midway between the faces
     dist = -chosen[:, 2] * dot(plane.frame[2], normal)
@@ -94,10 +102,12 @@ def _edge_contacts(
     pos: jax.Array,
     sign: float,
     margin: jax.Array,
+    slack: jax.Array,
 ) -> tuple[Lying, jax.Array]:
     """Contacts of the first edge that lies on a face, and whether there is one.
 
-    `solid`, `mat` and `pos` are those of the face's shape; `sign` turns its normal into the contact's.
+    `solid`, `mat` and `pos` are those of the face's shape; `sign` turns its normal into the contact's; `slack` is how
+    far beyond a side of the face lies along it.
     """
     along = _still(edges.end - edges.begin)
     length = safe_sqrt(dot(along, along))
@@ -110,10 +120,11 @@ def _edge_contacts(
     ends = jnp.stack([edges.begin[edge], edges.end[edge]])
     spots = plane.above(ends)
     # (1) the part of the edge over the face, as parameters in [0, 1]: a polygon of two corners
-    planes = half_planes(plane.above(around), sides)
-    beyond = planes[:, :2] @ spots[:, :2].T - planes[:, 2:]
-    outside = (beyond > 0).all(axis=1) & (jnp.arange(len(planes), dtype=jnp.int32) < sides)
-    across = jnp.stack([beyond[:, 1] - beyond[:, 0], jnp.zeros_like(beyond[:, 0]), -beyond[:, 0]], axis=1)
+    planes = half_planes(plane.above(around), sides, slack)
+    beyond = planes[:, :2] @ spots[:, :2].T - planes[:, 2:3]
+    outside = (beyond > planes[:, 3:]).all(axis=1) & (jnp.arange(len(planes), dtype=jnp.int32) < sides)
+    zero = jnp.zeros_like(beyond[:, 0])
+    across = jnp.stack([beyond[:, 1] - beyond[:, 0], zero, -beyond[:, 0], planes[:, 3]], axis=1)
     height = spots[:, 2]
     whole = jnp.stack([jnp.arange(2, dtype=height.dtype), jnp.zeros_like(height), height], axis=1)
     room = jnp.zeros((_THERE_AND_BACK - 2, 3), height.dtype)

@@ -4,6 +4,7 @@
 #pragma once
 
 #define CAP_SIDES 16
+#define ON_LINE R(1e-3)  // sine of an angle between corners below which they are on a line
 #if REAL_IS_FLOAT
 #define UPRIGHT R(1e-4)   // sine of the angle to axis or cap below which a normal does not belong to side or cap
 #else
@@ -23,11 +24,33 @@ struct Solid {
   real thick;      // by how much the line is too far out [m]
 };
 
-// Add a touching corner unless it is present already or too low.
-DEVICE void add_touch(Solid& s, int corner, real below) {
+// Whether three corners are on a line. `between` receives the one that is between the others: 0, 1 or 2 for a, b or c.
+DEVICE_CALL bool on_line(const Shape& shape, int a, int b, int c, int* between) {
+  real from[3], ab[3], ac[3], across[3];
+  flat_point(shape, a, from);
+  flat_point(shape, b, ab);
+  flat_point(shape, c, ac);
+  for (int i = 0; i < 3; ++i) {
+    ab[i] -= from[i];
+    ac[i] -= from[i];
+  }
+  cross3(across, ab, ac);
+  const real square = dot3(ab, ab), along = dot3(ab, ac);
+  *between = along < 0 ? 0 : along > square ? 1 : 2;
+  return dot3(across, across) <= ON_LINE * ON_LINE * square * dot3(ac, ac);
+}
+
+// Add a touching corner unless it is present already or too low. Of three corners on a line, which are an edge and not
+// a face, the two at the ends stay.
+DEVICE_CALL void add_touch(Solid& s, int corner, real below) {
   if (s.touches == 3 || below > 0) return;
   for (int k = 0; k < s.touches; ++k) {
     if (s.touch[k] == corner) return;
+  }
+  int between;
+  if (s.touches == 2 && on_line(*s.shape, s.touch[0], s.touch[1], corner, &between)) {
+    if (between < 2) s.touch[between] = corner;
+    return;
   }
   s.touch[s.touches++] = corner;
 }

@@ -10,9 +10,10 @@ import jax.numpy as jnp
 from simengine.physics.collision.convex.gjk_jax import Simplex
 from simengine.physics.collision.convex.polish_jax import Kinks, touching
 from simengine.physics.collision.convex.shape_jax import Shape, flat_code, flat_point
-from simengine.physics.math.vector_jax import dot, safe_sqrt
+from simengine.physics.math.vector_jax import cross, dot, safe_sqrt
 
 CAP_SIDES = 16
+ON_LINE = 1e-3
 _still = jax.lax.stop_gradient
 
 
@@ -126,7 +127,7 @@ def features(
 def _touching(
     shape: Shape, mat: jax.Array, simplex: Simplex, kinks: Kinks, body: int, outward: jax.Array, scale: jax.Array
 ) -> jax.Array:
-    """Touching corners (9,): the farthest along the normal, then those of the simplex that are as far; padded with the
+    """Touching corners (3,): the farthest along the normal, then those of the simplex that are as far; padded with the
     first. For a cylinder, the first corner of a cap.
 
     If the simplex gives one corner, the other ends of edges whose kinks are active are added: the simplex may contain
@@ -138,7 +139,8 @@ def _touching(
     directions = jnp.concatenate([outward[None], -simplex.dir if body else simplex.dir, ends]) @ mat
     own = (jnp.arange(2) < kinks.number) & (kinks.body == body)
     codes = jax.vmap(lambda d: flat_code(shape, d))(directions)
-    height = jax.vmap(lambda code: flat_point(shape, code))(codes) @ directions[0]
+    point = jax.vmap(lambda code: flat_point(shape, code))(codes)
+    height = point @ directions[0]
     shown = jnp.concatenate([jnp.ones(1, bool), simplex.used, own, own]) & (height >= height[0] - slack)
     signs, vertex = codes
     of_box = signs.astype(jnp.int32) @ jnp.asarray([1, 2, 4], jnp.int32)
@@ -149,7 +151,33 @@ def _touching(
     touch = jnp.where(shown, index, index[0])
     by_simplex = touch[:5]
     alone = (by_simplex == index[0]).all()
-    return jnp.concatenate([by_simplex, jnp.where(alone, touch[5:], index[0])])
+    return _three(jnp.concatenate([by_simplex, jnp.where(alone, touch[5:], index[0])]), _still(point))
+
+
+def _three(corner: jax.Array, point: jax.Array) -> jax.Array:
+    """The first three distinct corners (3,), padded with the first; of three on a line, which are an edge and not a
+    face, the two at the ends.
+
+    Args: numbers of corners (n,), and their points (n, 3) [m]; of copies of the first, any points.
+    """
+    point = jnp.where((corner == corner[0])[:, None], point[:1], point)
+
+    def add(
+        carry: tuple[jax.Array, jax.Array, jax.Array], new: tuple[jax.Array, jax.Array]
+    ) -> tuple[tuple[jax.Array, jax.Array, jax.Array], None]:
+        (held, place, count), (number, at) = carry, new
+        ab, ac = place[1] - place[0], at - place[0]
+        across, square, along = cross(ab, ac), dot(ab, ab), dot(ab, ac)
+        line = (count == 2) & (dot(across, across) <= ON_LINE * ON_LINE * square * dot(ac, ac))
+        takes = ~(held == number).any() & (count < 3)
+        between = jnp.where(along < 0, 0, jnp.where(along > square, 1, 3))
+        put = (jnp.arange(3, dtype=jnp.int32) == jnp.where(line, between, count)) & takes
+        held, place = jnp.where(put, number, held), jnp.where(put[:, None], at[None], place)
+        return (held, place, count + (takes & ~line).astype(jnp.int32)), None
+
+    start = jnp.full((3,), corner[0]), jnp.broadcast_to(point[0], (3, 3)), jnp.ones((), jnp.int32)
+    (held, _, count), _ = jax.lax.scan(add, start, (corner[1:], point[1:]))
+    return jnp.where(jnp.arange(3, dtype=jnp.int32) < count, held, held[0])
 
 
 def _upright(like: jax.Array) -> float:

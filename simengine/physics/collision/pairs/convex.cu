@@ -1,6 +1,12 @@
 // Two convex shapes of any type: GJK if their cores are apart, EPA if they overlap; see gjk.cuh and epa.cuh. A capsule
 // and a cylinder need no search; see segment_cylinder.cuh.
 
+#if REAL_IS_FLOAT
+#define AT_MARGIN (4 * REAL_EPS)  // relative to the scale: a distance this close to the margin is at the margin
+#else
+#define AT_MARGIN R(1e-14)
+#endif
+
 // Contact midway between the surfaces, given the nearest points of the cores.
 DEVICE void between_cores(const Difference& d, const real* origin, const real* normal, const real* p1, const real* p2,
                           real dist, Contact* out) {
@@ -14,13 +20,24 @@ DEVICE void between_cores(const Difference& d, const real* origin, const real* n
   make_frame(out->frame);
 }
 
-// The contact at the nearest points, or at the least penetration, and the simplex and kinks that belong to it. Returns
-// false if the distance is beyond the margin. A capsule and a cylinder have no simplex and no kinks, and their features
-// need none.
-DEVICE_CALL bool convex_contact(const Difference& d, const real* origin, real margin, Simplex& simplex, Kinks& kinks,
-                                Contact* out) {
+// What is known of two cores.
+#define CORES_APART 0  // they are farther apart than the margin
+#define CORES_NEAR 1   // the normal, except of a capsule and a cylinder, which need no search
+#define CORES_DEEP 2   // they overlap; EPA finds the normal
+
+// (1) the normal towards the nearest point, if the cores are apart.
+DEVICE int begin_search(const Difference& d, real margin, Simplex& simplex, real* normal) {
+  if (is_segment_cylinder(d)) return CORES_NEAR;
   bool apart;
-  real normal[3], p1[3], p2[3];
+  if (gjk(d, margin + d.a.radius + d.b.radius, simplex, normal, &apart) != 0) return CORES_NEAR;
+  return apart ? CORES_APART : CORES_DEEP;
+}
+
+// The contact along the normal that a search found, and the kinks that belong to it. Returns false if the distance is
+// beyond the margin. A capsule and a cylinder have no simplex and no kinks, and their features need none.
+DEVICE_CALL bool end_search(const Difference& d, const real* origin, real margin, const Simplex& simplex, real* normal,
+                            Kinks& kinks, Contact* out) {
+  real p1[3], p2[3];
   const real radii = d.a.radius + d.b.radius;
   kinks.number = 0;
   if (is_segment_cylinder(d)) {
@@ -29,12 +46,6 @@ DEVICE_CALL bool convex_contact(const Difference& d, const real* origin, real ma
     for (int i = 0; i < 3; ++i) p2[i] = fma_(cores, normal[i], p1[i]);
     between_cores(d, origin, normal, p1, p2, cores - radii, out);
     return true;
-  }
-  // (1) the normal: towards the nearest point, or in the direction of least penetration
-  if (gjk(d, margin + radii, simplex, normal, &apart) == 0) {
-    if (apart) return false;
-    Polytope polytope;
-    epa(d, polytope, simplex, normal);
   }
   // (2) the exact normal
   const real h = polish(d, simplex, normal, kinks);
@@ -46,24 +57,45 @@ DEVICE_CALL bool convex_contact(const Difference& d, const real* origin, real ma
   return true;
 }
 
+// The contact at the nearest points, or at the least penetration, as one lane finds it.
+DEVICE_CALL bool convex_contact(const Difference& d, const real* origin, real margin, Simplex& simplex, Kinks& kinks,
+                                Contact* out) {
+  real normal[3];
+  const int cores = begin_search(d, margin, simplex, normal);
+  if (cores == CORES_APART) return false;
+  if (cores == CORES_DEEP) {
+    Polytope polytope;
+    epa<OneLane>(d, polytope, simplex, normal);
+  }
+  return end_search(d, origin, margin, simplex, normal, kinks, out);
+}
+
 // Whether a geom type has no flat feature.
 DEVICE bool is_round(int type) { return type == GEOM_SPHERE || type == GEOM_ELLIPSOID; }
 
-DEVICE_CALL int collide_convex(const Pair& p, real margin, Contact* out) {
-  const Difference d = difference_of(p);
+// The number of contacts of a pair, of which `out` has one; it receives all of them.
+DEVICE_CALL int with_features(const Pair& p, const Difference& d, real margin, const Simplex& simplex,
+                              const Kinks& kinks, Contact* out) {
   const Model& m = *p.model;
-  Simplex simplex;
-  Kinks kinks;
-  if (!convex_contact(d, p.pos1, margin, simplex, kinks, out)) return 0;
+  // as in MuJoCo, what is at the margin is no contact; rounding of the distance must not make it one
+  if (!(out->dist < margin - AT_MARGIN * d.scale)) return 0;
   // (4) more contacts of flat features
   if (!m.opt_multiccd() || is_round(m.geom_type()[p.geom1]) || is_round(m.geom_type()[p.geom2])) return 1;
   const real *normal = out->frame, inward[3] = {-normal[0], -normal[1], -normal[2]};
   const Solid a = solid_of(m, p.geom1, d.a, p.size1, simplex, kinks, normal, 0, margin, d.scale);
   const Solid b = solid_of(m, p.geom2, d.b, p.size2, simplex, kinks, inward, 1, margin, d.scale);
   Contact found[MAX_CONVEX];
-  const int number = lying_contacts(a, b, p.pos1, margin, found);
+  const int number = lying_contacts(a, b, p.pos1, margin, d.scale, found);
   for (int k = 0; k < number; ++k) out[k] = found[k];
   return number ? number : 1;
+}
+
+DEVICE_CALL int collide_convex(const Pair& p, real margin, Contact* out) {
+  const Difference d = difference_of(p);
+  Simplex simplex;
+  Kinks kinks;
+  if (!convex_contact(d, p.pos1, margin, simplex, kinks, out)) return 0;
+  return with_features(p, d, margin, simplex, kinks, out);
 }
 
 DEVICE void convex(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* cand_adr,

@@ -7,6 +7,7 @@ to the tolerances of the conformance test.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -54,17 +55,19 @@ def convex(
     shape2: Shape,
     margin: jax.Array,
     solids: tuple[Solid, Solid] | None = None,
+    up_to_margin: bool = False,
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Contacts of n pairs of convex shapes.
 
     Args: positions (n, 3) [m], rotation matrices (n, 9), shapes of n geoms, margin (n,) [m]; solids of n geoms, if flat
-        features give several contacts.
+        features give several contacts; whether distances up to the margin count, and not only those certainly below it.
     Returns: dist (n, slots) [m], NO_CONTACT in an unused slot; pos (n, slots, 3) [m]; frame (n, slots, 9). There are
         SLOTS slots with solids, and one without.
     """
 
     with jax.default_matmul_precision("highest"):
-        dist, pos, normal = jax.vmap(_contacts)(pos1, mat1, shape1, pos2, mat2, shape2, margin, solids)
+        contacts = partial(_contacts, up_to_margin=up_to_margin)
+        dist, pos, normal = jax.vmap(contacts)(pos1, mat1, shape1, pos2, mat2, shape2, margin, solids)
     return dist, pos, make_frame(normal)
 
 
@@ -77,6 +80,7 @@ def _contacts(
     shape2: Shape,
     margin: jax.Array,
     solids: tuple[Solid, Solid] | None,
+    up_to_margin: bool,
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     scale = extent(shape1) + extent(shape2)
     p = Pair(shape1, shape2, mat1.reshape(3, 3), mat2.reshape(3, 3), pos2 - pos1, scale)
@@ -91,6 +95,11 @@ def _contacts(
     h = reach(p, normal)
     p1, p2 = witnesses(p, simplex, normal, h, kinks)
     dist = jnp.where(apart, NO_CONTACT, -h - radii)
+    if not up_to_margin:
+        # as in MuJoCo, what is at the margin is no contact; rounding of the distance must not make it one
+        at_margin = 4.0 * jnp.finfo(dist.dtype).eps if dist.dtype == jnp.float32 else 1e-14
+        below = jax.lax.stop_gradient(dist) < margin - at_margin * still.scale
+        dist = jnp.where(below, dist, NO_CONTACT)
     # (3) contact midway between the surfaces
     middle = 0.5 * (p1 + shape1.radius * normal + p2 - shape2.radius * normal)
     if solids is None:

@@ -106,62 +106,130 @@ DEVICE_CALL bool prism_contact(const Pair& p, Patch& f, int prism, real margin, 
   return convex_contact(f.d, p.pos2, margin, simplex, kinks, out);
 }
 
-// Call `take` for the contacts of a pair, with their numbers, in MuJoCo's order and up to MuJoCo's limit; returns how
-// many there are. The lanes share the prisms.
-template <typename Take>
-DEVICE int each_prism(const Pair& p, real margin, Take& take) {
-  Patch f;
-  if (!patch_of(p, margin, f)) return 0;
-  const int prisms = 2 * f.number[0] * f.number[1];
-  int found = 0;
-  ROLLED for (int begin = 0; begin < prisms && found < MAX_HFIELD; begin += LANES) {
+// Prisms of several pairs, shared by the lanes: a geom lies on few prisms, so those of several geoms fill a round.
+//
+// `pairs` has
+//     size()                      number of pairs
+//     has_prisms(i)               whether pair i has a field and may have contacts; each lane asks for other pairs
+//     pair(i), margin(i)          pair i, and the distance up to which it has contacts
+//     take(i, place, contact)     receives the contacts of a pair, numbered in MuJoCo's order up to MuJoCo's limit
+//     end(i, first, number, hit)  is called by all lanes after each round: the number of contacts of the lane's pair so
+//                                 far, whether the lane is the first of this pair, and its contact if it found one that
+//                                 was taken. i is -1 for lanes without a prism
+template <typename Pairs>
+struct PrismRounds {
+  const Pairs& pairs;
+  int filled, pair, prism;  // lanes that have a prism, and the lane's own
+  int open, before;         // the pair whose prisms the last round did not finish, and its contacts so far
+
+  // Collide the prisms of all lanes. `f` is the patch of pair `current`, the last one that has prisms in the round.
+  DEVICE_METHOD void finish(int current, Patch& f) {
+    const int already = pair == open ? before : 0;
     Contact contact;
-    const int prism = begin + lane();
-    const bool hit = prism < prisms && prism_contact(p, f, prism, margin, &contact);
+    bool hit = false;
+    if (pair >= 0 && already < MAX_HFIELD) {
+      const Pair own = pairs.pair(pair);
+      Patch other;
+      if (pair != current) patch_of(own, pairs.margin(pair), other);
+      hit = prism_contact(own, pair == current ? f : other, prism, pairs.margin(pair), &contact);
+    }
     int total;
-    const int place = found + lane_scan(hit, &total);
-    if (hit && place < MAX_HFIELD) take(place, contact);
-    found += total;
+    bool first;
+    const int place = already + lane_sum_of_key(pair, hit, &total, &first);
+    const int number = already + total < MAX_HFIELD ? already + total : MAX_HFIELD;
+    hit = hit && place < MAX_HFIELD;
+    if (hit) pairs.take(pair, place, contact);  // (5) in their order
+    pairs.end(pair, first, number, hit ? &contact : nullptr);
+    before = lane_most(pair == current ? number : 0);
+    open = current;
+    pair = -1;
+    filled = 0;
   }
-  return found < MAX_HFIELD ? found : MAX_HFIELD;
-}
 
-// Counts a lane's contacts that are closer than the margin and so exert a force.
-struct CountActing {
-  real margin;
-  int number;
-  DEVICE_METHOD void operator()(int, const Contact& contact) { number += contact.dist < margin; }
+  // Give the prisms of pair i to lanes, in order.
+  DEVICE_METHOD void add(int i, Patch& f) {
+    const int prisms = 2 * f.number[0] * f.number[1];
+    ROLLED for (int next = 0; next < prisms;) {
+      const int slot = lane() - filled, room = LANES - filled, given = prisms - next < room ? prisms - next : room;
+      if (slot >= 0 && slot < given) {
+        pair = i;
+        prism = next + slot;
+      }
+      filled += given;
+      next += given;
+      if (filled == LANES) finish(i, f);
+      if (i == open && before == MAX_HFIELD) return;
+    }
+  }
 };
 
-// Stores contacts at the addresses from counting.
-struct StoreContacts {
-  real *dist, *pos, *frame;
-  int *cand, c;
-  DEVICE_METHOD void operator()(int place, const Contact& contact) {
-    dist[place] = contact.dist;
-    for (int i = 0; i < 3; ++i) pos[3 * place + i] = contact.pos[i];
-    for (int i = 0; i < 9; ++i) frame[9 * place + i] = contact.frame[i];
-    cand[place] = c;
+template <typename Pairs>
+DEVICE void each_prism(const Pairs& pairs) {
+  PrismRounds<Pairs> rounds = {pairs, 0, -1, 0, -1, 0};
+  Patch f;
+  int last = -1;
+  ROLLED for (int base = 0; base < pairs.size(); base += LANES) {
+    const int own = base + lane();
+    // the lanes that have such a pair, the lowest first
+    int left = own < pairs.size() && pairs.has_prisms(own) ? LANES - lane() : 0;
+    ROLLED for (int most = lane_most(left); most; most = lane_most(left)) {
+      const int i = base + LANES - most;
+      if (lane() == LANES - most) left = 0;
+      Patch here;
+      if (!patch_of(pairs.pair(i), pairs.margin(i), here)) continue;
+      f = here;
+      last = i;
+      rounds.add(i, f);
+    }
+  }
+  if (rounds.filled) rounds.finish(last, f);
+}
+
+// Candidate pairs of a world with height fields, of which contacts are counted.
+struct CountedFields {
+  const Model& m;
+  const real *geom_xpos, *geom_xmat;
+  int *numbers, *rows;  // contacts of each pair; and the lane's share of the rows of those closer than the margin
+  DEVICE_METHOD int size() const { return m.ncand(); }
+  DEVICE_METHOD bool has_prisms(int c) const {
+    return m.cand_type()[c] == TYPE_HFIELD && !apart<true>(m, c, geom_xpos, geom_xmat);
+  }
+  DEVICE_METHOD Pair pair(int c) const { return pair_of(m, c, geom_xpos, geom_xmat); }
+  DEVICE_METHOD real margin(int c) const { return detection_margin(m, c); }
+  DEVICE_METHOD void take(int, int, const Contact&) const {}
+  DEVICE_METHOD void end(int c, bool first, int number, const Contact* hit) const {
+    if (hit && hit->dist < m.cand_margin()[c]) *rows += rows_of(m, c);
+    if (first && c >= 0) numbers[c] = number;
   }
 };
 
-// Number of contacts of a pair, counted by all lanes; `rows` receives the lane's share of their constraint rows.
-DEVICE_CALL int count_hfield(const Model& m, int c, const real* geom_xpos, const real* geom_xmat, int* rows) {
-  CountActing acting = {m.cand_margin()[c], 0};
-  const int number = each_prism(pair_of(m, c, geom_xpos, geom_xmat), detection_margin(m, c), acting);
-  *rows = acting.number * rows_of(m, c);
-  return number;
+// Write the numbers of contacts of candidate pairs with height fields, other than 0; `rows` receives the lane's share
+// of their constraint rows.
+DEVICE void count_hfields(const Model& m, const real* geom_xpos, const real* geom_xmat, int* numbers, int* rows) {
+  each_prism(CountedFields{m, geom_xpos, geom_xmat, numbers, rows});
 }
+
+// The same pairs, whose contacts are stored at the addresses from counting.
+struct StoredFields {
+  const Model& m;
+  const real *geom_xpos, *geom_xmat;
+  const int* cand_adr;
+  ContactFields out;
+  DEVICE_METHOD int size() const { return m.ncand(); }
+  DEVICE_METHOD bool has_prisms(int c) const {
+    return m.cand_type()[c] == TYPE_HFIELD && cand_adr[c + 1] != cand_adr[c];
+  }
+  DEVICE_METHOD Pair pair(int c) const { return pair_of(m, c, geom_xpos, geom_xmat); }
+  DEVICE_METHOD real margin(int c) const { return detection_margin(m, c); }
+  DEVICE_METHOD void take(int c, int place, const Contact& contact) const {
+    out.put(cand_adr[c] + place, &contact, 1, c);
+  }
+  DEVICE_METHOD void end(int, bool, int, const Contact*) const {}
+};
 
 DEVICE void hfield(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* cand_adr,
                    real* contact_dist, real* contact_pos, real* contact_frame, int* contact_cand) {
-  ROLLED for (int c = 0; c < m.ncand(); ++c) {
-    const int first = cand_adr[c];
-    if (m.cand_type()[c] != TYPE_HFIELD || cand_adr[c + 1] == first) continue;
-    // (5) store them at the addresses of the world's contacts
-    StoreContacts store = {contact_dist + first, contact_pos + 3 * first, contact_frame + 9 * first,
-                           contact_cand + first, c};
-    each_prism(pair_of(m, c, geom_xpos, geom_xmat), detection_margin(m, c), store);
-  }
+  const ContactFields out = {contact_dist, contact_pos, contact_frame, contact_cand};
+  each_prism(StoredFields{m, geom_xpos, geom_xmat, cand_adr, out});
   lane_sync();
 }

@@ -91,7 +91,7 @@ def hfield(
     turn1, turn2, reach = (x[prisms.pair] for x in (mat1, mat2, margin))
     offset = jnp.einsum("nij,nj->ni", axes1[prisms.pair], middle, precision="highest")
     geom = jax.tree.map(lambda x: x[prisms.pair], shape2)
-    found = convex(offset, turn1, solid, zero, turn2, geom, reach)
+    found = convex(offset, turn1, solid, zero, turn2, geom, reach, up_to_margin=True)
     dist, pos, frame = (x[:, 0] for x in found)
     dist = jnp.where(there & (dist <= reach), dist, NO_CONTACT)
 

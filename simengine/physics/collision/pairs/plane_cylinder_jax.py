@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from simengine.physics.collision.contact_jax import make_frame, z_axis
+from simengine.physics.collision.contact_jax import make_frame, without_spin, z_axis
 from simengine.physics.math.vector_jax import cross, dot, normalize
 
 
@@ -24,8 +24,8 @@ def plane_cylinder(
     down = axis * slope[:, None] - normal
     # if the axis is almost upright, this vector is so short that rounding could turn it along the axis
     down = down - axis * dot(down, axis)[:, None]
-    down, _ = normalize(down, mat2[:, 0::3], 8.0 * float(jnp.finfo(normal.dtype).eps))
-    down = down * radius
+    down, sine = normalize(down, mat2[:, 0::3], 8.0 * float(jnp.finfo(normal.dtype).eps))
+    down = without_spin(down, sine, axis) * radius
     axis = axis * jnp.where(slope > 0, -size2[:, 1], size2[:, 1])[:, None]
 
     # (2) from the centre to the lowest point of the lower rim, and to the point above it
