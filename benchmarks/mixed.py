@@ -1,9 +1,12 @@
 """Speed of several models in one batch, by executor: `python -m benchmarks.mixed --worlds 64 --json out.json`.
 
-An executor may have a way of emission: `graph-cached:emission=ahead`. Every group uses ten random control sets in turn.
-The program also gives the time of the same models one after another, in simengine and, from the result file of
-`benchmarks.peer_mujoco_warp`, in MuJoCo Warp. Each row has the largest error of `qacc` against MuJoCo C over all
-groups, in the states that were timed.
+An executor may have a way of emission and options: `graph-cached:emission=ahead:together=1`. Every group uses ten
+random control sets in turn. The program also gives the time of the same models one after another, in simengine and,
+from the result file of `benchmarks.peer_mujoco_warp`, in MuJoCo Warp. Each row has the largest error of `qacc` against
+MuJoCo C over all groups, in the states that were timed.
+
+With `--pause 0.1` steps are also made one at a time, with constant controls: three rounds of steps of all groups and of
+steps in each of which a random tenth of the groups pauses, in turn.
 """
 
 from __future__ import annotations
@@ -38,9 +41,12 @@ SIX = ("ant", "half_cheetah", "hopper", "walker2d_v5", "humanoid", "humanoidstan
 def started(models: Sequence[simengine.Model], worlds: int, executor: str, args: argparse.Namespace) -> Any:
     """A simulation of the models in scattered states, and ten control sets for each group.
 
-    `executor` is a name, or a name with a way of emission.
+    `executor` is a name, or a name with a way of emission and options.
     """
-    name, _, emission = executor.partition(":emission=")
+    name, *settings = executor.split(":")
+    given = dict(setting.split("=", 1) for setting in settings)
+    emission = given.pop("emission", "")
+    options = {option: int(value) if value.isdigit() else value for option, value in given.items()}
     sim = simengine.Simulation(
         [(model, worlds) for model in models],
         backend=args.backend,
@@ -48,6 +54,7 @@ def started(models: Sequence[simengine.Model], worlds: int, executor: str, args:
         dtype=args.dtype,
         emission=emission or args.emission,
         shards=args.shards,
+        executor_options=options,
     )
     for group in sim.groups:
         scatter_group(group, 2)
@@ -68,6 +75,41 @@ def duration(sim: simengine.Simulation, controls: list[Any], args: argparse.Name
     return (time.perf_counter() - begin) / (rounds * CONTROL_SETS)
 
 
+def one_by_one(sim: simengine.Simulation, pause: float, steps: int, seed: int) -> float:
+    """Duration of a step [s] if steps are made one at a time, in each of which a share of the groups pauses."""
+    chosen = np.random.default_rng(seed).random((steps, len(sim.groups))) < pause
+    sim.synchronize()
+    begin = time.perf_counter()
+    for row in chosen.tolist():
+        for group, paused in zip(sim.groups, row, strict=True):
+            group.paused = paused
+        sim.step()
+    sim.synchronize()
+    seconds = (time.perf_counter() - begin) / steps
+    for group in sim.groups:
+        group.paused = False
+    return seconds
+
+
+def pausing_row(sim: simengine.Simulation, args: argparse.Namespace) -> dict[str, Any]:
+    """Steps of all groups and steps in which some pause, one at a time."""
+    found: dict[float, list[float]] = {0.0: [], args.pause: []}
+    for pause in found:
+        one_by_one(sim, pause, args.warmup, 9)
+    for repeat in range(3):
+        for pause, seconds in found.items():
+            seconds.append(one_by_one(sim, pause, args.steps, repeat))
+    every, some = (statistics.median(seconds) for seconds in found.values())
+    spread = [round(1e6 * bound, 1) for bound in (min(found[args.pause]), max(found[args.pause]))]
+    return {
+        "pause": args.pause,
+        "us_per_single_step": round(1e6 * every, 1),
+        "us_per_step_with_pauses": round(1e6 * some, 1),
+        "us_per_step_with_pauses_range": spread,
+        "pauses_over_all": round(some / every, 3),
+    }
+
+
 def mixed_row(
     models: Sequence[simengine.Model], worlds: int, executor: str, args: argparse.Namespace
 ) -> dict[str, Any]:
@@ -78,10 +120,13 @@ def mixed_row(
         "worlds_each": worlds,
         "executor": sim.schedule.executor,
         "emission": sim.schedule.emission,
+        "options": executor.partition(":")[2],
         "us_per_step": round(1e6 * seconds, 1),
         "world_steps_per_s": round(sim.num_worlds / seconds),
         "kernels_per_step": len(sim.schedule.kernel_list),
     }
+    if args.pause:
+        row |= pausing_row(sim, args)
     sim.forward()
     row["qacc_error"] = float(f"{max(group_error(group, 16) for group in sim.groups):.2e}")
     traces = [sim.schedule.trace_step(whole_steps=True) for _ in range(args.traces)]
@@ -157,6 +202,7 @@ def main() -> int:
     parser.add_argument("--shards", type=int)
     parser.add_argument("--warmup", type=steps_of_all_sets, default=200)
     parser.add_argument("--steps", type=timed_steps, default=500)
+    parser.add_argument("--pause", type=float, default=0.0, help="share of the groups that pauses in each step")
     parser.add_argument("--traces", type=int, default=3)
     parser.add_argument("--no-alone", action="store_true", help="leave out the models one after another")
     parser.add_argument("--plot", type=Path, help="picture of a step by the last executor with the fewest worlds")

@@ -116,7 +116,7 @@ class Batch:
         return {group: own for group, own in taken if own.ndim == 3}
 
     def _check_worlds(self) -> None:
-        if self._on_nonfinite == "freeze":
+        if self._on_nonfinite == "freeze" or not self._engine.has_bad_worlds():
             return
         for group in self.groups:
             worlds, stages = group.newly_flagged()

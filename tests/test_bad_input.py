@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from simengine import BackendError, NonFiniteError, Simulation, available_backends, load_model
-from simengine.kernels import host_build
+from simengine_scheduler.native import compiling
 from tests.emission.worlds import BALL, host, refused, snapshot
 from tests.models import OWN
 
@@ -127,13 +127,13 @@ def test_keep_of_what_is_no_world_field(keep: Any) -> None:
 
 def test_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     words = r"no C\+\+ compiler .*; install one, set CXX, or use backend='jax'"
-    host_build.compiler.cache_clear()
-    monkeypatch.setattr(host_build.shutil, "which", lambda name: None)
+    compiling.compiler.cache_clear()
+    monkeypatch.setattr(compiling.shutil, "which", lambda name: None)
     try:
         refused(make, BackendError, words)
         assert re.search(words, available_backends()["host"])
     finally:
-        host_build.compiler.cache_clear()
+        compiling.compiler.cache_clear()
 
 
 def test_a_compiler_that_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -142,14 +142,14 @@ def test_a_compiler_that_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
         '#!/bin/sh\n[ "$1" = --version ] && echo cc 1.0 && exit 0\necho "error: out of order" >&2\nexit 1\n'
     )
     false.chmod(0o755)
-    host_build.compiler.cache_clear()
+    compiling.compiler.cache_clear()
     monkeypatch.setenv("CXX", str(false))
     monkeypatch.setenv("SIMENGINE_CACHE_DIR", str(tmp_path / "cache"))
     try:
         refused(make, BackendError, "could not compile kernel .*: error: out of order; try another compiler with CXX=")
         assert [p for p in (tmp_path / "cache").iterdir() if p.is_file()] == []
     finally:
-        host_build.compiler.cache_clear()
+        compiling.compiler.cache_clear()
 
 
 def test_no_cupy(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -70,6 +72,21 @@ def test_a_paused_group_stays_and_the_others_go_on() -> None:
     second.paused = False
     sim.step(2)
     assert state(second) == alone(ROBOTS[1], 2, 6)
+
+
+@pytest.mark.parametrize(("executor", "stays"), [("serial", True), ("auto", False)])
+def test_the_executor_stays_when_groups_come_and_go(executor: str, stays: bool) -> None:
+    sim = Simulation([(ROBOTS[0], 3), (ROBOTS[1], 2)], backend="host", executor=executor)
+    sim.step(2)
+    engine: Any = sim._batch.engine
+    before = engine.executor
+    first = sim.groups[0]
+    sim.add_group(ROBOTS[2], 4)
+    sim.step(2)
+    assert (engine.executor is before) is stays
+    sim.remove_group(sim.groups[1])
+    sim.step(2)
+    assert state(first) == alone(ROBOTS[0], 3, 6)
 
 
 def test_stepping_nothing_is_nothing() -> None:

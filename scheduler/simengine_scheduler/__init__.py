@@ -10,6 +10,7 @@
 The names here are those that a first program needs. Each folder has one subject, and imports only from folders above
 it in this list:
 
+    native     compiled code that checks and issues calls, and what builds it
     core       calls, segments, hazards, the window, policies
     tracing    what ran when, whether it was legal, pictures
     launch     kernels and functions bound to arguments

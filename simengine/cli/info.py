@@ -14,8 +14,8 @@ from simengine.cli.machine import hardware, versions
 from simengine.cli.output import console
 from simengine.cli.result_file import as_json
 from simengine.cli.settings import positive, presets_of
-from simengine.kernels.cache import cache_dir
 from simengine.loading import model_names
+from simengine_scheduler.native.cache import cache_dir
 
 SIZES = ("nq", "nv", "nu", "nbody", "njnt", "ngeom", "ncand")
 

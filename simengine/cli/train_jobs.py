@@ -92,7 +92,7 @@ def keep_programs() -> None:
     training of the same shape starts at once."""
     import jax
 
-    from simengine.kernels.cache import cache_dir
+    from simengine_scheduler.native.cache import cache_dir
 
     if jax.config.jax_compilation_cache_dir is None:  # type: ignore[attr-defined]
         jax.config.update("jax_compilation_cache_dir", str(cache_dir() / "xla"))

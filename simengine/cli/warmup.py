@@ -16,7 +16,7 @@ from simengine.backends.select import BACKENDS
 from simengine.cli.output import console, progress_bar
 from simengine.cli.result_file import as_json
 from simengine.cli.settings import positive
-from simengine.kernels.cache import cache_dir
+from simengine_scheduler.native.cache import cache_dir
 
 _WORLDS = (1, 512)
 

@@ -90,7 +90,7 @@ def _advance(
     early = [emitter for emitter in emitters if ahead and emitter.can_go_ahead]
     if not early and not controls:
         return executor.run([emitter.steps(n, keep) for emitter in emitters])
-    together = _together(executor, early, whole) if len(early) == len(emitters) else 1
+    together = _together(executor, early, whole) if n > 1 and len(early) == len(emitters) else 1
     if together > 1:
         trace = _advance_together(executor, early, n, keep, controls, together, whole)
         return _catch_up(executor, early, n, keep, controls, whole) or trace

@@ -68,6 +68,9 @@ class Engine(Protocol):
     def bad_worlds(self, group: int) -> int:
         """Number of frozen worlds, whose state is not finite, in the latest evaluation."""
 
+    def has_bad_worlds(self) -> bool:
+        """Whether a group has frozen worlds in its latest evaluation."""
+
     def counts(self, group: int) -> dict[str, int]:
         """Totals of contacts, rows and others at the latest count, by name."""
 

@@ -225,6 +225,10 @@ class JaxEngine:
         """Number of frozen worlds in the latest evaluation."""
         return self._bad[group]
 
+    def has_bad_worlds(self) -> bool:
+        """Whether a group has frozen worlds in its latest evaluation."""
+        return any(self._bad.values())
+
     def counts(self, group: int) -> dict[str, int]:
         """Contacts and rows of the latest evaluation."""
         return dict(self._counts[group])

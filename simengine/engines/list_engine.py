@@ -74,6 +74,7 @@ class ListEngine:
         self.valid: dict[int, frozenset[str]] = {}
         self.paused: set[int] = set()
         self.parameters: dict[int, GroupParameters] = {}
+        self._made: tuple[str, dict[str, Any]] | None = None  # name and options of the executor
         self._following_group = 0
         self._following_shard = 0
         self._free_shards: list[int] = []
@@ -94,7 +95,6 @@ class ListEngine:
         plan = self._plan(model, num_worlds, self._neighbours([(model, num_worlds)]))
         require([plan])
         group = self._make_group(plan)
-        self.executor.close()
         self._make_executor()
         return group
 
@@ -148,6 +148,7 @@ class ListEngine:
         return self.issuing.emission
 
     def _make_executor(self) -> None:
+        """Make the executor for the groups that there are, unless the present one is the same."""
         self._decide_issuing(store.model for store in self.stores.values())
         shards = sum(len(emitters) for emitters in self.emitters.values())
         self._reason = "it was asked for"
@@ -157,7 +158,13 @@ class ListEngine:
             candidates, self._reason = self.backend.candidates(self.issuing.by_islands, shards)
             name = candidates[0] if len(candidates) == 1 else "auto"
         self._options = {**self.backend.executor_options(name, shards), **self._chosen_options}
-        self.executor = make_executor(name, **{"candidates": "+".join(candidates), **self._options})
+        wanted = name, {"candidates": "+".join(candidates), **self._options}
+        if wanted == self._made and name != "auto":  # candidates take turns anew, since groups may change the choice
+            return
+        if self._made is not None:
+            self.executor.close()
+        self.executor: Executor = make_executor(name, **wanted[1])
+        self._made = wanted
 
     @property
     def executor_name(self) -> str:
@@ -382,6 +389,10 @@ class ListEngine:
     def bad_worlds(self, group: int) -> int:
         """Number of frozen worlds at the latest count."""
         return sum(emitter.bad_worlds for emitter in self.emitters[group])
+
+    def has_bad_worlds(self) -> bool:
+        """Whether a group has frozen worlds at the latest count."""
+        return any(emitter.bad_worlds for shards in self.emitters.values() for emitter in shards)
 
     def counts(self, group: int) -> dict[str, int]:
         """Totals of the latest count over the group's shards, by name of the column."""

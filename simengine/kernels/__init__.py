@@ -4,7 +4,7 @@
     island_kernels, pairs, step_kernel   kernels for islands, for pairs found in every step, and for whole steps
     dialect.cuh, addresses.cuh           the portable dialect, for GPU and host compilers
     codegen, step_codegen, prelude       generated source text
-    cuda_build, host_build, cache        compilers, and the cache of compiled kernels
+    cuda_build, host_build               compilers; `simengine_scheduler.native.cache` has what they built
 
 Source of the terms of execution (kernel, block, warp, lane, shared memory): CUDA C++ Programming Guide.
 """

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from simengine.errors import BackendError
-from simengine.kernels.cache import cached, digest
 from simengine.kernels.codegen import kernel_source, task_name
 from simengine.kernels.host_build import defines
 from simengine.kernels.kernel import Kernel
@@ -22,6 +21,7 @@ from simengine.kernels.step_codegen import step_source
 from simengine.kernels.step_kernel import StepKernel
 from simengine_scheduler.device import compile_body
 from simengine_scheduler.launch import DeviceBody
+from simengine_scheduler.native.cache import cached, digest
 
 BLOCK = 128  # threads per block of a kernel whose unit is a world
 _WARP = 32

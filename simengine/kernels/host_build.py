@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
-import shutil
 import subprocess
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,9 +12,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from simengine.errors import BackendError
-from simengine.kernels.cache import cache_dir, cached, digest
 from simengine.kernels.host_codegen import host_source
 from simengine.kernels.kernel import Kernel
+from simengine_scheduler.native import compiling
+from simengine_scheduler.native.cache import cache_dir, cached, digest
 
 HostFunction = Callable[[object], None]
 Runner = Callable[[int, int, int, int], int]
@@ -27,23 +27,19 @@ NO_CONTRACTION = ("-ffp-contract=off", "-fno-tree-slp-vectorize")
 _FLAGS = ("-std=c++14", "-O3", "-shared", "-fPIC", "-pthread", *NO_CONTRACTION, "-fno-strict-aliasing", "-w")
 
 
-@lru_cache(maxsize=1)
 def compiler() -> tuple[str, str]:
     """The C++ compiler and its version line.
 
     Raises:
         BackendError: no compiler was found.
     """
-    for candidate in (os.environ.get("CXX"), "g++", "clang++", "c++"):
-        path = shutil.which(candidate) if candidate else None
-        if path:
-            answer = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
-            if answer.returncode == 0:
-                return path, answer.stdout.splitlines()[0]
-    raise BackendError(
-        "the host backend found no C++ compiler (looked for $CXX, g++, clang++, c++); install one, set CXX, or use "
-        "backend='jax'"
-    )
+    found = compiling.compiler()
+    if found is None:
+        raise BackendError(
+            "the host backend found no C++ compiler (looked for $CXX, g++, clang++, c++); install one, set CXX, or use "
+            "backend='jax'"
+        )
+    return found
 
 
 @lru_cache(maxsize=1)

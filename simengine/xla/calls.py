@@ -9,10 +9,10 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from simengine.emission.store import GroupStore
-from simengine.kernels.cache import digest
 from simengine.model.blob import pack_models
 from simengine.model.model_table import ModelTable
 from simengine.xla.state import STATE_FIELDS, entry_of
+from simengine_scheduler.native.cache import digest
 
 _calls: WeakValueDictionary[int, Call] = WeakValueDictionary()
 

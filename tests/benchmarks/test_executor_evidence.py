@@ -206,6 +206,28 @@ def test_hazard_checks() -> None:
     says(f"takes in a call in {intake} us, of which the comparison itself is {reach(compared, 2)} us")
 
 
+def test_compiled_issue() -> None:
+    result = json.loads((ROOT / "benchmarks/results/issue_costs_xeon_2_cores.json").read_text(encoding="utf-8"))
+    again = reach((row["again_ns"] / 1e3 for row in result["checks"]), 3)
+    first = reach((row["first_ns"] / 1e3 for row in result["checks"]), 2)
+    says(f"a window of 32 in {again} us, and in {first} us when the call is new to it")
+    us = {(row["executor"], row["list"], row["compiled"]): f"{row['median_us']:.2f} us" for row in result["issue"]}
+
+    def pair(executor: str, kind: str) -> tuple[str, str]:
+        return us[executor, kind, True], us[executor, kind, False]
+
+    compiled, python = pair("streams", "emitted")
+    says(f"takes {compiled} a call on `streams`, emitters and waits included, where Python takes {python}")
+    for kind, words in (
+        ("fixed", "if random ones of 64 fixed lists pause"),
+        ("fresh", "if no combination of segments came before"),
+    ):
+        says("{} instead of {} ".format(*pair("streams", kind)) + words)
+    says("never seen take {} instead of {}".format(*pair("streams", "scalars")))
+    says("compiled code takes {} a known call where Python takes {}".format(*pair("serial", "emitted")))
+    says("{} instead of {} a call that was never seen".format(*pair("serial", "scalars")))
+
+
 def test_what_was_run() -> None:
     covered = lists.coverage(ROWS)
     says(f"ran {covered['lists']} lists on one H200, three repeats each")

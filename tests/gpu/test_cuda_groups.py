@@ -54,6 +54,41 @@ def test_groups_come_and_go_while_the_others_go_on(executor: str) -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize(
+    ("executor", "emission", "options"),
+    [
+        ("graph-cached", "whole", {}),
+        ("graph-cached", "ahead", {}),
+        ("graph-cached", "ahead", {"together": 1}),
+        ("graph-cached", "ahead", {"graph_of": "run"}),
+        ("streams", "ahead", {}),
+        ("streams", "counted", {}),
+        ("streams", "counted", {"compiled": False}),
+        ("serial", "ahead", {}),
+        ("serial", "counted", {}),
+    ],
+)
+def test_groups_that_pause_at_random_are_as_if_alone(executor: str, emission: str, options: dict[str, Any]) -> None:
+    models = [*ROBOTS, *ROBOTS, gymnasium_path("ant"), gymnasium_path("hopper")]
+    sim = Simulation(
+        [(model, 3) for model in models],
+        backend="cuda",
+        executor=executor,
+        emission=emission,
+        executor_options=options,
+    )
+    draw, steps = np.random.default_rng(0), np.zeros(len(models), int)
+    for _ in range(30):
+        paused = draw.random(len(models)) < 0.3
+        for group, off in zip(sim.groups, paused.tolist(), strict=True):
+            group.paused = off
+        sim.step()
+        steps += ~paused
+    for model, group, made in zip(models, sim.groups, steps.tolist(), strict=True):
+        assert state(sim, group) == alone(model, 3, made)
+
+
+@pytest.mark.gpu
 @pytest.mark.parametrize("executor", EXECUTORS[:-1])
 def test_every_group_of_a_mixed_batch_is_its_model_alone(executor: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where arenas start so small that they have to grow in the middle of a step."""

@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 
 from simengine.kernels import host_build
-from simengine.kernels.cache import cached, digest
 from simengine.kernels.codegen import source_of
 from simengine.kernels.kernel import ScratchPlan
 from simengine.kernels.step_codegen import step_parameters, team_function
@@ -22,6 +21,7 @@ from simengine.kernels.step_kernel import TEAMS, StepKernel, step_kernel
 from simengine.model import ModelTable
 from simengine.model.table import PAIRS
 from simengine.state.fields import FIELD, entry_shape
+from simengine_scheduler.native.cache import cached, digest
 from tests.stages.harness import FRONT, Argument, Memory, Pointer, slot_bytes
 from tests.stages.harness_sanitizer import RUNNER, Call, Result, execute, slots_of
 

@@ -13,15 +13,16 @@ from simengine.kernels.cuda_build import compile_cubin
 from simengine.kernels.kernel import Kernel
 from simengine.plan import catalogue
 from simengine.plan.tiles import FRAMES
+from simengine_scheduler.native import compiling
 
 
 @pytest.fixture
 def fresh_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Forget the compiler that was found, before and after the test; kernels are cached in a folder of their own."""
     monkeypatch.setenv("SIMENGINE_CACHE_DIR", str(tmp_path / "kernels"))
-    host_build.compiler.cache_clear()
+    compiling.compiler.cache_clear()
     yield tmp_path
-    host_build.compiler.cache_clear()
+    compiling.compiler.cache_clear()
 
 
 def test_no_compiler_is_one_clear_sentence(fresh_compiler: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from simengine.kernels.cache import cache_dir, cached, digest
+from simengine_scheduler.native.cache import cache_dir, cached, digest
 
 WRITER = """
 import sys, time
 from pathlib import Path
-from simengine.kernels.cache import cached
+from simengine_scheduler.native.cache import cached
 
 def build(target: Path) -> None:
     with open("builds", "a") as log:

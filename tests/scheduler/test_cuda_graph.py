@@ -29,6 +29,7 @@ class StandIn:
         self.numbers: list[int] = []  # of nodes, in the order in which they were added
         self.nodes: list[tuple[tuple[int, ...], int]] = []  # places of those waited for, and arguments or event
         self.updates: list[tuple[int, int, int]] = []
+        self.switched: list[tuple[int, int, int]] = []
         self._refuse = refuse
         self._made = 100
 
@@ -74,6 +75,10 @@ class StandIn:
 
     cuGraphExecDestroy = cuGraphDestroy
 
+    def cuGraphNodeSetEnabled(self, graph: int, node: int, enabled: int) -> tuple[Status]:
+        self.switched.append((graph, node, enabled))
+        return (Status(self._refuse == "enable"),)
+
 
 class Launch:
     """A launch whose table of arguments is at some address."""
@@ -114,6 +119,16 @@ def test_arguments_of_a_node_are_put_into_the_executable_graph(driver: StandIn) 
     assert driver.alive == {graph, template.graph}
     cuda_graph.destroy(graph, template)
     assert not driver.alive
+
+
+def test_nodes_are_switched_in_the_executable_graph(monkeypatch: pytest.MonkeyPatch, driver: StandIn) -> None:
+    graph, template = cuda_graph.build_updatable([Launch(1), Launch(2), Launch(3)], [(), (0,), (1,)])
+    cuda_graph.enable(graph, template, [2, 0], False)
+    cuda_graph.enable(graph, template, [0], True)
+    assert driver.switched == [(graph, driver.numbers[i], on) for i, on in ((2, 0), (0, 0), (0, 1))]
+    monkeypatch.setattr(driver, "_refuse", "enable")
+    with pytest.raises(RuntimeError, match="CUDA reports CUDA_ERROR_INVALID_VALUE"):
+        cuda_graph.enable(graph, template, [1], False)
 
 
 @pytest.mark.parametrize("refuse", ["kernel", "instantiate"])

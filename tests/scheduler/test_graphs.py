@@ -94,7 +94,7 @@ def test_a_graph_is_built_again_after_a_buffer_has_moved() -> None:
     device, table, buffers = FakeDevice(1), Segments(), BufferSet()
     buffer = buffers.add("x", 0, 8)
     lists = fixed_lists(device, table, [], buffers)
-    executor: Any = make_executor("graph-cached", segments=table, driver=device, stream=0)
+    executor: Any = make_executor("graph-cached", segments=table, driver=device, stream=0, graph_of="run")
     executor.run(lists)
     executor.run(lists)
     assert executor.built == 1
@@ -104,15 +104,16 @@ def test_a_graph_is_built_again_after_a_buffer_has_moved() -> None:
     executor.close()
 
 
-def test_the_graph_unused_for_longest_goes_first() -> None:
+@pytest.mark.parametrize(("graph_of", "built"), [("run", [3, 4]), ("list", [2, 2])])
+def test_the_graph_unused_for_longest_goes_first(graph_of: str, built: list[int]) -> None:
     device, table = FakeDevice(1), Segments()
     first, second = fixed_lists(device, table, [], BufferSet())
-    executor: Any = make_executor("graph-cached", segments=table, driver=device, stream=0, graphs=2)
+    executor: Any = make_executor("graph-cached", segments=table, driver=device, stream=0, graphs=2, graph_of=graph_of)
     for lists in ([first], [second], [first], [first, second], [first]):
         executor.run(lists)
-    assert executor.built == 3
+    assert executor.built == built[0]
     executor.run([second])
-    assert executor.built == 4
+    assert executor.built == built[1]
     executor.close()
     assert not device.graphs
 

@@ -22,12 +22,12 @@ from typing import NamedTuple
 import numpy as np
 
 from simengine.kernels import codegen, host_build
-from simengine.kernels.cache import cached, digest
 from simengine.kernels.host_build import compiler, defines
 from simengine.kernels.host_codegen import host_entry, host_source
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.prelude import constants, model_struct
 from simengine.physics.files import path_of
+from simengine_scheduler.native.cache import cached, digest
 from tests.stages.harness import Argument, Memory, Pointer, call
 from tests.stages.harness_chain import Calls
 

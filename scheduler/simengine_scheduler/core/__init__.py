@@ -9,6 +9,7 @@ Everything here is pure Python without a GPU, threads or a clock. The modules, i
     window        a bounded number of calls in flight, each pending, ready or executing
     policies      which ready call goes first, and to which stream
     dependencies  the same hazards for a whole list at once, as a graph
+    overlaps      which of many lists conflict with each other
     errors        the error that names a failed call
 """
 

@@ -5,8 +5,14 @@ Executors know the protocol `Driver` only. They run on CUDA, on a fake device an
 
 from __future__ import annotations
 
+import ctypes
+from array import array
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, Protocol
+
+from ..native import issuer
+from ..native.issuer import Functions
 
 _NOT_READY = 600  # cudaErrorNotReady
 
@@ -14,6 +20,16 @@ _NOT_READY = 600  # cudaErrorNotReady
 # hardware stack error, illegal instruction, misaligned address, invalid address space, invalid program counter,
 # launch failure.
 _FAULTS = frozenset({700, 702, 709, 710, 714, 715, 716, 717, 718, 719})
+
+
+@lru_cache(maxsize=1)
+def _cuda_functions() -> Functions | None:
+    names = ("cuLaunchKernel", "cuEventRecord", "cuStreamWaitEvent", "cuEventQuery", "cuGraphNodeSetEnabled")
+    try:
+        library = ctypes.CDLL("libcuda.so.1")
+        return Functions(*(ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in names))
+    except (OSError, AttributeError):
+        return None
 
 
 def is_cuda_fault(error: BaseException) -> bool:
@@ -84,6 +100,10 @@ class Driver(Protocol):
         """Give a node of an updatable graph, by position, the present arguments of its launch."""
         ...
 
+    def enable_nodes(self, graph: int, nodes: Sequence[int], enabled: bool) -> None:
+        """Enable or disable nodes of an updatable graph, by position. A disabled node ends as soon as it may start."""
+        ...
+
     def launch_graph(self, graph: int, stream: int) -> None:
         """Launch a graph on a stream."""
         ...
@@ -94,6 +114,14 @@ class Driver(Protocol):
 
     def is_fault(self, error: BaseException) -> bool:
         """Return whether an error means that the context is lost."""
+        ...
+
+    def functions(self) -> Functions | None:
+        """Return the addresses of functions that compiled code may call, or None where Python must call the driver."""
+        ...
+
+    def error(self, status: int) -> Exception:
+        """Return the error for what one of these functions returned."""
         ...
 
 
@@ -121,6 +149,8 @@ class CudaDriver:
         self._cuda: Any = cupy.cuda
         self._event_query: Callable[[int], int] = runtime.eventQuery
         self._templates: dict[int, Any] = {}  # of updatable graphs
+        self._handles: dict[int, list[int]] = {}  # of the nodes of graphs in which nodes were disabled
+        self._enable: int | None = None
         # These are CuPy's own functions, because a Python wrapper would cost 60 ns a call.
         self.record: Callable[[int, int], None] = runtime.eventRecord
         self.wait: Callable[[int, int], None] = runtime.streamWaitEvent
@@ -189,16 +219,52 @@ class CudaDriver:
 
         update(graph, self._templates[graph], node, launch)
 
+    def enable_nodes(self, graph: int, nodes: Sequence[int], enabled: bool) -> None:
+        """Enable or disable kernel nodes. A launch that is under way is not changed."""
+        from .graph import enable
+
+        function = self._enabling()
+        if not function:
+            enable(graph, self._templates[graph], nodes, enabled)
+            return
+        handles = self._handles.get(graph)
+        if handles is None:
+            handles = self._handles[graph] = [int(node) for node in self._templates[graph].nodes]
+        status = issuer.enable_nodes(function, graph, array("q", [handles[node] for node in nodes]), enabled)
+        if status:
+            raise self.error(status)
+
+    def _enabling(self) -> int:
+        """The address of the function that compiled code enables nodes with; 0 where Python must call it."""
+        if self._enable is None:
+            functions = self.functions()
+            try:
+                issuer.library()
+            except RuntimeError:
+                functions = None
+            self._enable = 0 if functions is None else functions.enable
+        return self._enable
+
     def destroy_graph(self, graph: int) -> None:
         """Destroy an executable graph."""
         from .graph import destroy
 
         template = self._templates.pop(graph, None)
+        self._handles.pop(graph, None)
         self._destroy(lambda handle: destroy(handle, template), graph)
 
     def is_fault(self, error: BaseException) -> bool:
         """Return whether an error's CUDA status ends the context."""
         return is_cuda_fault(error)
+
+    def functions(self) -> Functions | None:
+        """Return functions of the CUDA driver; None where its library is not found, as on other systems than Linux."""
+        return _cuda_functions()
+
+    def error(self, status: int) -> Exception:
+        """Return CuPy's error for a status."""
+        error: Exception = self._runtime.CUDARuntimeError(status)
+        return error
 
 
 class EventPool:

@@ -23,6 +23,7 @@ from .recorder import Recorder
 
 Completion = Literal["events", "polling"]
 Device = Literal["host", "cuda"]
+GraphOf = Literal["list", "run"]
 
 
 class Executor(Protocol):
@@ -89,6 +90,9 @@ class Options:
         stream: handle of the CUDA home stream; None takes CuPy's current stream at each run.
         check_each: `serial` waits for each call, so that a fault names its call.
         graphs: how many graphs, or scripts of fixed lists, an executor stores.
+        graph_of: by what `graph-cached` stores graphs of fixed lists. With "list", lists that wait for no other list
+            share graphs, in which those that pause are switched off. With "run", each set of lists has its own.
+        together: how many calls lists may have that share a graph with graph_of="list". With 1 each list has its own.
         depth: largest number of jobs of `pipeline` in flight on a stream.
         tiled: whether `device` lets calls wait for each other tile by tile, if they declare their tiles.
         watchdog: `device` gives up its list when a call has waited for longer than this [s].
@@ -96,6 +100,8 @@ class Options:
             share blocks, which have the most threads and registers that any of them asks for.
         keep: stores the programs that `device` links. `keep(key, make)` returns the bytes stored under a key, or else
             stores and returns `make()`. It must be thread-safe.
+        compiled: whether compiled code issues the calls of `serial` and `streams` where it can: with a C++ compiler,
+            completion by events, and no recorded times.
         driver: replaces CUDA, for example by a fake device.
         candidates: the executors that `auto` chooses from, such as "threads+serial", the likeliest first; by default
             those that suit option `device`.
@@ -117,18 +123,21 @@ class Options:
     stream: int | None = None
     check_each: bool = False
     graphs: int = 64
+    graph_of: GraphOf = "list"
+    together: int = 2048
     depth: int = 2
     tiled: bool = True
     watchdog: float = 10.0
     merged: bool = False
     keep: Callable[[str, Callable[[], bytes]], bytes] | None = None
+    compiled: bool = True
     driver: Driver | None = None
     candidates: str = ""
     model: str = "streams"
     gpu: object = "h200"
 
     def __post_init__(self) -> None:
-        for name in ("window", "streams", "workers", "graphs", "depth"):
+        for name in ("window", "streams", "workers", "graphs", "together", "depth"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"executor option {name}={value} is too small; give at least 1")
@@ -140,6 +149,7 @@ class Options:
             "record": get_args(Record),
             "completion": get_args(Completion),
             "device": get_args(Device),
+            "graph_of": get_args(GraphOf),
         }
         for name, known in choices.items():
             if getattr(self, name) not in known:

@@ -28,6 +28,7 @@ class Shape:
         rows: the row of each call; the calls of a row follow each other.
         asked: how many edges hazards ask for.
         edges: how many edges there are, without those that others imply.
+        asked_by: for each call the edges that hazards ask for.
     """
 
     order: tuple[int, ...]
@@ -35,6 +36,7 @@ class Shape:
     rows: tuple[int, ...]
     asked: int
     edges: int
+    asked_by: tuple[int, ...] = ()
 
     def sinks(self) -> list[int]:
         """Return the calls that no others wait for."""
@@ -119,7 +121,8 @@ class GraphBuilder:
             order, rows = plan_chains(self._planner, calls, waits, self._profile)
         if recorder is not None:
             recorder.trace.counters.check_seconds += perf_counter() - began
-        return Shape(order, waits, rows, sum(map(len, upstream)), sum(map(len, waits)))
+        asked = tuple(map(len, upstream))
+        return Shape(order, waits, rows, sum(asked), sum(map(len, waits)), asked)
 
     def instantiate(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Self
 from weakref import WeakKeyDictionary
@@ -25,10 +25,11 @@ class Lanes:
         self._joins = [self._events.take() for _ in range(count)]
         self._used = [False] * count
 
-    def begin(self, home: int) -> None:
-        """Record on the home stream what every lane must come after."""
+    def begin(self, home: int) -> int:
+        """Record on the home stream what every lane must come after. Returns the event."""
         self._used = [False] * len(self.handles)
         self._driver.record(self._fork, home)
+        return self._fork
 
     def use(self, lane: int) -> int:
         """Return the stream handle of a lane, which has been made to wait for the home stream."""
@@ -38,9 +39,9 @@ class Lanes:
             self._driver.wait(handle, self._fork)
         return handle
 
-    def join(self, home: int) -> None:
-        """Let the home stream wait for the lanes that were used."""
-        for lane, used in enumerate(self._used):
+    def join(self, home: int, used_by_others: Sequence[bool] = ()) -> None:
+        """Let the home stream wait for the lanes that were used, by `use` or by compiled code."""
+        for lane, used in enumerate(used_by_others or self._used):
             if used:
                 self._driver.record(self._joins[lane], self.handles[lane])
                 self._driver.wait(home, self._joins[lane])

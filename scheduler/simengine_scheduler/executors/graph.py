@@ -3,16 +3,19 @@
     emitters --round-robin--> program order until all have ended or await --hazards--> graph --> graph stream
 
 The registry has two of them. `graph` builds a graph for every run of calls. It is the baseline of ACS (arXiv
-2401.12377), whose authors found that building takes half of the time. `graph-cached` stores graphs by the calls in
-them, and finds the graph of `FixedList`s without looking at a single call.
+2401.12377), whose authors found that building takes half of the time. `graph-cached` stores graphs: those of
+`FixedList`s that do not wait for each other list by list (`list_graphs.py`), so that any of them may run without the
+others, and all other graphs by the calls in them.
 
 Invariants
     1. A node waits for the earlier calls of its graph that conflict with it, without waits that others imply. A planner
        decides the order in which nodes are made and which of them form a chain. It adds no waits.
-    2. Graphs of a run are launched on one stream, so each comes after the one before. The stream waits for the home
-       stream before the first graph, and the home stream waits for it after the last.
+    2. Graphs of a run are launched on one stream, so each comes after the one before. Graphs of lists that do not wait
+       for each other take streams in turn. The streams wait for the home stream before their first graph, and the home
+       stream waits for them after the last.
     3. An awaited call has completed once its graph has. The host polls an event behind the graph.
-    4. A graph holds arguments as they were packed. It is built again once a buffer of its calls has moved.
+    4. A graph holds arguments as they were packed. It is built again once a buffer of its calls has moved. In a graph
+       of lists, the nodes of that list get other arguments.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ from ..tracing.trace import Trace
 from .base import Executor, Options, finish_run
 from .built_graphs import BuiltGraph, GraphBuilder, GraphStore
 from .cuda import CudaRun, Lanes, release, wait_for
+from .list_graphs import ListGraphs, ListRun
 from .recorder import Recorder, start_recording
 
 
@@ -44,9 +48,19 @@ class GraphExecutor(Executor):
         self._store = GraphStore(options.graphs if cached else 1)
         self._pool = EventPool(self._driver)
         self._done = self._pool.take()
-        self._lanes = Lanes(self._driver, 1)
+        self._of_lists = self._graphs_of_lists()
+        self._lanes = Lanes(self._driver, 1 if self._of_lists is None else options.streams)
         self._home = 0
-        self._finalizer = weakref.finalize(self, _release, self._pool, self._lanes, self._store, self._driver)
+        self._finalizer = weakref.finalize(
+            self, _release, self._pool, self._lanes, self._store, self._of_lists, self._driver
+        )
+
+    def _graphs_of_lists(self) -> ListGraphs | None:
+        """Return a store of graphs by list, if graphs are stored so."""
+        options = self._options
+        if not self._cached or options.graph_of == "run":
+            return None
+        return ListGraphs(self._builder, self._driver, self._conflicts, options.graphs, options.together)
 
     @property
     def built(self) -> int:
@@ -96,6 +110,8 @@ class GraphExecutor(Executor):
     def _run_lists(self, lists: Sequence[FixedList], home: int, trace: Trace) -> Trace:
         key = tuple(map(id, lists))
         graph = self._find(key)
+        if graph is None and self._of_lists is not None and (prepared := self._of_lists.prepare(lists)) is not None:
+            return self._launch_lists(prepared, home, trace)
         if graph is None:
             graph = self._build(key, tuple(iter(Feeder(lists, lambda seq: True).pull, None)), tuple(lists))
         if graph.calls:
@@ -106,6 +122,18 @@ class GraphExecutor(Executor):
                 self._lanes.join(home)
         trace.counters.calls = len(graph.calls)
         trace.counters.add_waits(graph.shape.asked, graph.shape.edges)
+        return trace
+
+    def _launch_lists(self, lists: ListRun, home: int, trace: Trace) -> Trace:
+        """Launch graphs of lists that do not wait for each other, each on the next stream."""
+        with CudaRun(self.name, self._driver, self._lanes.handles) as run:
+            self._lanes.begin(home)
+            for number, graph in enumerate(lists.graphs):
+                run.latest = graph.built.calls[-1]
+                self._driver.launch_graph(graph.built.handle, self._lanes.use(number % len(self._lanes.handles)))
+            self._lanes.join(home)
+        trace.counters.calls = lists.calls
+        trace.counters.add_waits(lists.asked, lists.edges)
         return trace
 
     def _find(self, key: tuple[int, ...]) -> BuiltGraph | None:
@@ -166,6 +194,8 @@ class GraphExecutor(Executor):
         self._finalizer()
 
 
-def _release(pool: EventPool, lanes: Lanes, store: GraphStore, driver: Driver) -> None:
+def _release(pool: EventPool, lanes: Lanes, store: GraphStore, of_lists: ListGraphs | None, driver: Driver) -> None:
     release(pool, lanes)
     store.close(driver)
+    if of_lists is not None:
+        of_lists.close()

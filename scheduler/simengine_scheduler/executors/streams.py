@@ -39,9 +39,11 @@ from ..planning.clocks import StreamClocks
 from ..planning.planners import Placement, in_program_order
 from ..tracing.trace import Trace
 from .base import Executor, Options, finish_run
+from .compiled import make_compiled
 from .cuda import CudaRun, Lanes, issue_call, release, wait_for
 from .recorder import start_recording
 from .scripts import ScriptRun, Scripts
+from .streams_compiled import CompiledStreams
 
 
 class Issuer(CudaRun):
@@ -160,6 +162,7 @@ class StreamsExecutor(Executor):
         self.lanes = Lanes(self.driver, options.streams)
         self.pool = EventPool(self.driver)
         self._scripts = Scripts(self._placing(), options, self.name)
+        self._compiled = self._compiled_streams()
         self._home = 0
         self._finalizer = weakref.finalize(self, release, self.pool, self.lanes)
 
@@ -167,16 +170,27 @@ class StreamsExecutor(Executor):
         """Return what puts the calls of fixed lists on streams."""
         return in_program_order(STREAM_POLICIES[self.options.stream_policy])
 
+    def _compiled_streams(self) -> CompiledStreams | None:
+        """Return what issues calls by compiled code, or None where Python does."""
+        calls = make_compiled(self.options, self.driver, self.options.table(self.name).conflicts)
+        if calls is None:
+            return None
+        return CompiledStreams(self.name, self.options, self.driver, self.lanes, self.pool, calls)
+
     def run(self, emitters: Iterable[Emitter]) -> Trace:
         """Issue the emitters' calls. On return the home stream waits for all of them."""
         home = self._home = self.driver.current_stream() if self.options.stream is None else self.options.stream
         trace = Trace(self.name, self.options.record)
+        if self._compiled is not None:
+            if Scripts.serve(emitters):
+                return self._compiled.run_lists(emitters, home, trace)  # type: ignore[arg-type]
+            return self._compiled.run_emitters(emitters, home, trace)
         if not Scripts.serve(emitters):
             return self._run_emitters(emitters, home, trace)
         script = self._scripts.of(emitters, trace)  # type: ignore[arg-type]
-        with ScriptRun(trace, self.driver, self.lanes, self.pool, home) as run:
-            run.issue(script)
-            return run.finish(script)
+        with ScriptRun(trace, self.driver, self.lanes, self.pool, home) as script_run:
+            script_run.issue(script)
+            return script_run.finish(script)
 
     def _run_emitters(self, emitters: Iterable[Emitter], home: int, trace: Trace) -> Trace:
         with _ByPolicy(self, trace, home) as run:
@@ -204,3 +218,5 @@ class StreamsExecutor(Executor):
         """Destroy the streams and events, and forget scripts."""
         self._finalizer()
         self._scripts.clear()
+        if self._compiled is not None:
+            self._compiled.clear()

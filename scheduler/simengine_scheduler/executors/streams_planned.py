@@ -77,6 +77,9 @@ class PlannedExecutor(StreamsExecutor):
         self.profile = options.profile if options.profile is not None else Profile()
         super().__init__(options)
 
+    def _compiled_streams(self) -> None:
+        """Return None: planners are written in Python."""
+
     def _placing(self) -> Placement:
         return by_plan(self.planner, self.profile)
 

@@ -146,6 +146,10 @@ class VirtualDriver:
         self._spend(self.spec.host.launch)
         self._graphs[graph].makers[node] = launch.kernel
 
+    def enable_nodes(self, graph: int, nodes: Sequence[int], enabled: bool) -> None:
+        """Raises ValueError: the GPU model has no graphs with nodes that are switched off."""
+        raise ValueError("graphs of the GPU model have no nodes that are switched off; give graph_of='run'")
+
     def launch_graph(self, graph: int, stream: int) -> None:
         """Put a graph on a stream."""
         built = self._graphs[graph]
@@ -161,6 +165,13 @@ class VirtualDriver:
     def is_fault(self, error: BaseException) -> bool:
         """Return False: there is no context that could be lost."""
         return False
+
+    def functions(self) -> None:
+        """Return None: virtual time passes in Python."""
+
+    def error(self, status: int) -> Exception:
+        """Return an error with a status."""
+        return RuntimeError(f"the GPU model reports {status}")
 
     def reset(self) -> None:
         """Empty the device after a failure. Events count as completed."""

@@ -63,6 +63,7 @@ class SimulatedExecutor(Executor):
             record: Record = "off" if options.record == "off" else "order"
             profile = ChargedProfile(options.profile or Profile(), self._planning)
             inner = replace(options, driver=self._driver, device="cuda", stream=None, record=record, profile=profile)
+            inner = replace(inner, graph_of="run")  # the model of a GPU has no cost of switching nodes on and off
             self._inner = make(_DRIVEN[options.model], inner)
         tracked = options.model in ("streams", "pipeline") and options.stream_policy not in PLANNERS
         # Under polling fixed lists are checked in every run. Other executors store a script of them.

@@ -15,6 +15,7 @@ from typing import Any
 
 from ..launch.arguments import Buffer, BufferSet, Number
 from ..launch.host import PythonLaunch
+from ..native.issuer import Functions
 
 
 class DeviceFault(RuntimeError):
@@ -36,7 +37,8 @@ class FakeDevice:
         self._stamps: dict[int, int] = {}
         self.graphs: dict[int, tuple[Any, Any, Any]] = {}
         self.updates = 0  # how many nodes of graphs got other arguments
-        self._updatable: set[int] = set()
+        self._updatable: dict[int, set[int]] = {}  # graph -> its disabled nodes
+        self.switched = 0  # how many nodes were enabled or disabled
         self._of_graphs: set[int] = set()  # streams that calls of graphs run on
         self._clock = 0
         self._handles = 1000
@@ -136,7 +138,7 @@ class FakeDevice:
     def build_updatable_graph(self, launches: Sequence[Any], waits: Sequence[Sequence[int]]) -> int:
         """Store a graph whose nodes may get other arguments."""
         graph = self.build_graph(launches, waits, None)
-        self._updatable.add(graph)
+        self._updatable[graph] = set()
         return graph
 
     def update_graph(self, graph: int, node: int, launch: Any) -> None:
@@ -146,11 +148,20 @@ class FakeDevice:
         self.updates += 1
         self.graphs[graph][0][node] = launch.bound()
 
+    def enable_nodes(self, graph: int, nodes: Sequence[int], enabled: bool) -> None:
+        """Enable or disable nodes. Raises ValueError for a graph that is not updatable."""
+        if graph not in self._updatable:
+            raise ValueError(f"graph {graph} cannot be updated; build it with build_updatable_graph")
+        self.switched += len(nodes)
+        disabled = self._updatable[graph]
+        (disabled.difference_update if enabled else disabled.update)(nodes)
+
     def launch_graph(self, graph: int, stream: int) -> None:
         """Put each launch on a stream of its own, behind what it waits for, between two points of `stream`."""
         self._check()
         self._queues = {s: q for s, q in self._queues.items() if q or s in self._running or s not in self._of_graphs}
         bodies, waits, events = self.graphs[graph]
+        disabled = self._updatable.get(graph, ())
         fork, ends = self.create_event(False), list[int]()
         self.record(fork, stream)
         for i, (body, before) in enumerate(zip(bodies, waits, strict=True)):
@@ -160,7 +171,8 @@ class FakeDevice:
                 self.wait(own, event)
             if events is not None:
                 self.record(events[i][0], own)
-            self._queues[own].append(("kernel", body))
+            if i not in disabled:
+                self._queues[own].append(("kernel", body))
             if events is not None:
                 self.record(events[i][1], own)
             ends.append(self.create_event(False))
@@ -176,6 +188,13 @@ class FakeDevice:
     def is_fault(self, error: BaseException) -> bool:
         """Return whether an error is the sticky one."""
         return isinstance(error, DeviceFault)
+
+    def functions(self) -> Functions | None:
+        """Return None: compiled code cannot call this device. `CalledDevice` is one that it can call."""
+
+    def error(self, status: int) -> Exception:
+        """Return an error with a status."""
+        return RuntimeError(f"the fake device reports {status}")
 
     # The machine
 

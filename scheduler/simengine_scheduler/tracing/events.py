@@ -10,6 +10,7 @@ from ..core.calls import Tag
 
 Record = Literal["off", "order", "times"]
 By = Literal["stream", "kernel"]
+StepKind = Literal["issue", "wait", "observe"]
 
 
 class Event(NamedTuple):
@@ -40,7 +41,7 @@ class Step(NamedTuple):
     the host learnt that call `seq` had completed, so everything issued afterwards comes after it.
     """
 
-    kind: Literal["issue", "wait", "observe"]
+    kind: StepKind
     seq: int
     stream: int
 

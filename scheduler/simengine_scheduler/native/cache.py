@@ -23,7 +23,7 @@ from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
 
-from simengine.files import replaced
+from .files import replaced
 
 try:
     import fcntl

@@ -1,0 +1,150 @@
+"""Measures what issuing a call costs the host by itself: `python -m benchmarks.issue_costs --json FILE`.
+
+The driver does nothing, so that what is left is the work of the executor: pulling calls from emitters, hazard checks,
+the window, streams and waits. Times are processor time. Executors `serial` and `streams` issue each list from Python
+and by compiled code. A list has 64 shards, each a pipeline of 20 stages over its own buffers. A random tenth of the
+shards is left out in each run.
+
+    emitted   generators yield calls that were made before
+    fixed     the shards' calls are fixed lists
+    scalars   generators yield new calls, with arguments of their own, over combinations of segments that are known
+    fresh     the same, and no combination of segments came before
+
+The hazard check alone, with a window of 32, is measured on the lists of `benchmarks/hazard_check.py`: `first` when all
+calls are new to the check, and `again` afterwards.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import random
+import statistics
+import sys
+from array import array
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+from benchmarks.hazard_check import LISTS, build, measure, start_nanoseconds
+from simengine.cli.machine import result_header
+from simengine.cli.result_file import write_json
+from simengine_scheduler import FixedList, KernelCall, Segments, make_executor
+from simengine_scheduler.executors.compiled import CompiledCalls
+from simengine_scheduler.launch import BufferSet
+from simengine_scheduler.native.issuer import Issuer
+from simengine_scheduler.testing.null_driver import NullDriver, NullLaunch
+
+SHARDS, STAGES, FIELDS = 64, 20, 6
+
+
+class Work:
+    """Calls of all shards."""
+
+    def __init__(self, table: Segments) -> None:
+        self._table = table
+        self._buffers = BufferSet()
+        self._made = 0
+        self.shards = [[self.call(shard, stage) for stage in range(STAGES)] for shard in range(SHARDS)]
+        self.lists = [FixedList(calls) for calls in self.shards]
+
+    def call(self, shard: int, stage: int, prefix: str = "field") -> KernelCall:
+        """Make a call that reads what the stage before has written."""
+        self._made += 1
+        ids = [self._table.intern(f"{prefix}{stage + k}", shard) for k in range(FIELDS)]
+        launch = NullLaunch(self._made, self._buffers)
+        return KernelCall(f"stage{stage}", launch, tuple(ids[:3]), tuple(ids[3:5]), tuple(ids[5:]))
+
+    def run(self, kind: str, chosen: list[int]) -> list[Any]:
+        """Return the emitters of a run of some shards."""
+        if kind == "fixed":
+            return [self.lists[shard] for shard in chosen]
+        if kind == "emitted":
+            return [iter(self.shards[shard]) for shard in chosen]
+        prefix = "field" if kind == "scalars" else f"run{self._made}"
+        return [self._new(shard, prefix) for shard in chosen]
+
+    def _new(self, shard: int, prefix: str) -> Iterator[KernelCall]:
+        return iter([self.call(shard, stage, prefix) for stage in range(STAGES)])
+
+
+def issue_us(executor: str, kind: str, compiled: bool, repeats: int) -> dict[str, Any]:
+    """Median and least time of a call [us] over runs of random shards."""
+    table, driver, draw = Segments(), NullDriver(), random.Random(0)
+    work = Work(table)
+    samples = []
+    with make_executor(
+        executor, segments=table, driver=driver, device="cuda", stream=0, compiled=compiled, graphs=64
+    ) as runs:
+        for repeat in range(repeats + 5):
+            chosen = [shard for shard in range(SHARDS) if draw.random() > 0.1]
+            emitters = work.run(kind, chosen)
+            before = driver.called
+            began = process_time()
+            calls = runs.run(emitters).counters.calls
+            elapsed = process_time() - began
+            assert driver.called - before == (calls if compiled else 0)
+            if repeat >= 5:
+                samples.append(1e6 * elapsed / calls)
+    found = {"median_us": round(statistics.median(samples), 3), "least_us": round(min(samples), 3)}
+    return {"executor": executor, "list": kind, "compiled": compiled, **found}
+
+
+def timed(step: Callable[[], None], calls: int) -> float:
+    """Time of a call [ns]."""
+    began = process_time()
+    step()
+    return 1e9 * (process_time() - began) / calls
+
+
+def check_ns(kind: str, repeats: int) -> dict[str, Any]:
+    """Time of a compiled hazard check [ns]: the first of a call, and the median of later ones."""
+    first, again = [], []
+    for _ in range(5):
+        table = Segments()
+        calls = build(kind, 10, table)
+        known = CompiledCalls(Issuer(NullDriver().functions()), table.conflicts, 64)
+        numbers = known.numbers(calls)
+        known.hand_over()
+
+        def check(known: CompiledCalls = known, numbers: array[int] = numbers) -> None:
+            known.issuer.check_only(numbers, 32)
+
+        first.append(timed(check, len(calls)))
+        again += [timed(check, len(calls)) for _ in range(repeats)]
+    return {"list": kind, "first_ns": round(statistics.median(first)), "again_ns": round(statistics.median(again))}
+
+
+def main() -> int:
+    """Measure all lists, and print or write the times."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=40)
+    parser.add_argument("--json", type=Path, help="file for the results; - prints them instead of the table")
+    options = parser.parse_args()
+    gc.disable()
+    rows = [
+        issue_us(executor, kind, compiled, options.repeats)
+        for executor in ("serial", "streams")
+        for kind in ("emitted", "fixed", "scalars", "fresh")
+        for compiled in (False, True)
+    ]
+    start = start_nanoseconds(32, 31)
+    checks = [
+        {**check_ns(kind, options.repeats), "python_ns": measure(kind, 10, 32, 31, start)["median_ns"]}
+        for kind in LISTS
+    ]
+    header = result_header("python -m benchmarks.issue_costs " + " ".join(sys.argv[1:]))
+    write_json({**header, "issue": rows, "checks": checks}, options.json)
+    if str(options.json) != "-":
+        for python, compiled in zip(rows[::2], rows[1::2], strict=True):
+            times = f"{python['median_us']:7.2f} us in Python {compiled['median_us']:7.2f} us compiled"
+            print(f"{python['executor']:8} {python['list']:8} {times}")
+        for row in checks:
+            times = f"{row['python_ns']:5} ns in Python, {row['first_ns']:4} ns first and {row['again_ns']:4} ns again"
+            print(f"check    {row['list']:8} {times}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,270 @@
+"""Kept graphs of fixed lists, in which a list that does not run is switched off.
+
+    lists of a run --overlaps--> independent --packed--> graph 0: list 0, list 1, (list 2), list 3
+                                                         graph 1: list 4, ...            └── switched off
+
+Invariants
+    1. Lists of one graph run together only if none of them must wait for another. So no edge leads from list to list.
+    2. A list is in one graph. A list that is new gets a place in a new graph, and no other list is touched.
+    3. Before a graph is launched, the nodes of exactly those of its lists that run are enabled. A launch that is under
+       way keeps the nodes that it had.
+    4. A node has the arguments of its launch as they are. They are set again once a buffer of the list has moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import NamedTuple
+
+from ..core.calls import FixedList, KernelCall
+from ..core.overlaps import Overlaps, bits_of
+from ..cuda.driver import Driver
+from .built_graphs import BuiltGraph, GraphBuilder
+
+_SPREAD = 8  # graphs that a run may have beyond the fewest, before its lists are packed anew
+_SPARSE = 4  # lists are packed anew if their graphs hold more than so many times the calls that run,
+_SETTLED = 8  # and if the same lists have run so many times in a row
+
+
+class Place:
+    """Where a list is: its number, its graph, and its nodes and edges there."""
+
+    __slots__ = ("asked", "bit", "edges", "epochs", "fixed", "graph", "nodes", "number")
+
+    def __init__(self, fixed: FixedList, number: int) -> None:
+        self.fixed = fixed  # kept alive, so that no other list gets its id()
+        self.number = number
+        self.bit = 1 << number
+        self.graph: ListGraph | None = None
+        self.nodes: list[int] = []
+        self.asked = self.edges = 0
+        sets = {id(s): s for call in fixed if (s := getattr(call.launch, "buffers", None)) is not None}
+        self.epochs = [(s, s.epoch) for s in sets.values()]
+
+    def has_moved(self) -> bool:
+        """Whether a buffer of the list has moved since its arguments were set last."""
+        for buffers, epoch in self.epochs:  # noqa: SIM110 (any() takes twice the time)
+            if buffers.epoch != epoch:
+                return True
+        return False
+
+    def note_epochs(self) -> None:
+        """Note that the arguments are set for the buffers as they are."""
+        self.epochs = [(buffers, buffers.epoch) for buffers, _ in self.epochs]
+
+
+class ListGraph:
+    """One graph of several lists.
+
+    Attributes:
+        built: the graph.
+        places: its lists.
+        size: how many nodes it has.
+        members: the same, as a bit set of their numbers.
+        on: those of them whose nodes are enabled.
+        used: number of the run that launched it last.
+    """
+
+    __slots__ = ("built", "members", "on", "places", "size", "used")
+
+    def __init__(self, built: BuiltGraph, places: Sequence[Place], owners: Sequence[Place]) -> None:
+        self.built = built
+        self.places = {place.number: place for place in places}
+        self.size = len(owners)
+        self.used = 0
+        self.members = sum(place.bit for place in places)
+        self.on = self.members
+        for place in places:
+            place.graph, place.nodes = self, []
+            place.asked = place.edges = 0
+        shape = built.shape
+        node_of = {seq: node for node, seq in enumerate(shape.order)}
+        for seq, owner in enumerate(owners):  # in program order, as the list has its calls
+            owner.nodes.append(node_of[seq])
+            owner.asked += shape.asked_by[seq]
+            owner.edges += len(shape.waits[seq])
+
+
+class ListRun(NamedTuple):
+    """What runs: the graphs to launch, and the calls, the waits that hazards ask for and the edges that are enabled."""
+
+    graphs: list[ListGraph]
+    calls: int
+    asked: int
+    edges: int
+
+
+class ListGraphs:
+    """The graphs of an executor.
+
+    Args:
+        builder: builds graphs.
+        driver: switches lists on and off.
+        conflicts: of the segments table.
+        most: how many graphs are stored. Those that a run needs are stored in any case.
+        together: how many calls lists may have that share a graph.
+    """
+
+    def __init__(
+        self, builder: GraphBuilder, driver: Driver, conflicts: list[tuple[int, ...]], most: int, together: int
+    ) -> None:
+        self._builder = builder
+        self._driver = driver
+        self._overlaps = Overlaps(conflicts)
+        self._most = most
+        self._together = together
+        self._places: dict[int, Place] = {}  # by the id() of their lists
+        self._graphs: list[ListGraph] = []
+        self._free: list[int] = []  # numbers of lists that were forgotten
+        self._runs = 0
+        self._alike = 0  # runs of the same lists since others ran
+        self._latest: tuple[tuple[int, ...], list[Place], ListRun] | None = None  # the lists that are switched on
+
+    def __len__(self) -> int:
+        return len(self._graphs)
+
+    def prepare(self, lists: Sequence[FixedList]) -> ListRun | None:
+        """Switch exactly these lists on. Returns None if one of them must wait for another, or comes twice."""
+        key = tuple(map(id, lists))
+        latest = self._latest
+        self._alike = self._alike + 1 if latest is not None and latest[0] == key else 0
+        looked_at = self._alike in (0, _SETTLED)  # other lists than before, or the same for long enough
+        if latest is not None and not looked_at and not any(place.has_moved() for place in latest[1]):
+            return latest[2]
+        lists = [fixed for fixed in lists if fixed]
+        if len({id(fixed) for fixed in lists}) < len(lists):
+            return None
+        self._latest = None
+        self._runs += 1
+        places = [self._places.get(id(fixed)) or self._enter(fixed) for fixed in lists]
+        running = 0
+        for place in places:
+            running |= place.bit
+        conflicting = self._overlaps.conflicting
+        if any(conflicting[place.number] & running for place in places):
+            for place in places:
+                if place.graph is None:
+                    self._forget(place)
+            return None
+        if homeless := [place for place in places if place.graph is None]:
+            self._pack(homeless)
+        graphs = self._of(places)
+        if self._are_scattered(graphs, places):
+            self._pack(places)
+            graphs = self._of(places)
+        for graph in graphs:
+            self._switch(graph, running)
+        for place in places:
+            if place.has_moved():
+                self._set_arguments(place)
+        self._drop_others()
+        calls = sum(len(place.nodes) for place in places)
+        run = ListRun(graphs, calls, sum(place.asked for place in places), sum(place.edges for place in places))
+        self._latest = key, places, run
+        return run
+
+    def _enter(self, fixed: FixedList) -> Place:
+        place = Place(fixed, self._free.pop() if self._free else len(self._places))
+        try:
+            self._overlaps.add(place.number, fixed)
+        except ValueError:
+            self._free.append(place.number)
+            raise
+        self._places[id(fixed)] = place
+        return place
+
+    def _of(self, places: Sequence[Place]) -> list[ListGraph]:
+        """Return the graphs of some lists, and note that they are used."""
+        graphs = list(dict.fromkeys(place.graph for place in places))
+        for graph in graphs:
+            assert graph is not None
+            graph.used = self._runs
+        return graphs  # type: ignore[return-value]
+
+    def _are_scattered(self, graphs: Sequence[ListGraph], places: Sequence[Place]) -> bool:
+        """Whether lists would be launched with much fewer graphs, or far smaller ones, if they were packed anew."""
+        if len(graphs) <= 1 and len(places) == sum(len(graph.places) for graph in graphs):
+            return False
+        calls = sum(len(place.nodes) for place in places)
+        fewest = -(-calls // self._together)
+        most = min(len(places), fewest + _SPREAD)  # lists of more than half the room have a graph each
+        full = 2 * fewest
+        sparse = self._alike >= _SETTLED and sum(graph.size for graph in graphs) > _SPARSE * calls
+        return sparse or len(graphs) > max(most, full)
+
+    def _pack(self, places: Sequence[Place]) -> None:
+        """Put lists into new graphs, as many into each as there is room for."""
+        group, calls = list[Place](), 0
+        for place in places:
+            if group and calls + len(place.fixed) > self._together:
+                self._build(group)
+                group, calls = [], 0
+            group.append(place)
+            calls += len(place.fixed)
+        self._build(group)
+
+    def _build(self, places: Sequence[Place]) -> None:
+        """Build the graph of some lists, call by call in turn, as a run of them has its program order."""
+        rows = zip_longest(*(place.fixed for place in places))
+        turns = [(place, call) for row in rows for place, call in zip(places, row, strict=True) if call is not None]
+        calls: tuple[KernelCall, ...] = tuple(call for _, call in turns)
+        built = self._builder.make(calls, places, updatable=True)
+        for place in places:
+            place.note_epochs()
+            if place.graph is not None:
+                self._leave(place)
+        self._graphs.append(ListGraph(built, places, [place for place, _ in turns]))
+
+    def _leave(self, place: Place) -> None:
+        """Take a list out of its graph, whose nodes are switched off for good."""
+        graph = place.graph
+        assert graph is not None
+        if graph.on & place.bit:
+            self._driver.enable_nodes(graph.built.handle, place.nodes, False)
+        del graph.places[place.number]
+        graph.on &= ~place.bit
+        graph.members ^= place.bit
+        place.graph = None
+        if not graph.places:
+            self._destroy(graph)
+
+    def _set_arguments(self, place: Place) -> None:
+        assert place.graph is not None
+        for node, call in zip(place.nodes, place.fixed, strict=True):
+            self._driver.update_graph(place.graph.built.handle, node, call.launch)
+        place.note_epochs()
+
+    def _switch(self, graph: ListGraph, running: int) -> None:
+        """Enable the nodes of the lists that run, and disable all others. Only what changes is touched."""
+        for number in bits_of(graph.on ^ (graph.members & running)):
+            place = graph.places[number]
+            graph.on ^= place.bit
+            self._driver.enable_nodes(graph.built.handle, place.nodes, bool(graph.on & place.bit))
+
+    def _drop_others(self) -> None:
+        """Forget the graphs unused for longest, beyond the number that is stored, but none of the latest run."""
+        if len(self._graphs) <= self._most:
+            return
+        for graph in sorted(self._graphs, key=lambda graph: graph.used)[: len(self._graphs) - self._most]:
+            if graph.used < self._runs:
+                for place in graph.places.values():
+                    self._forget(place)
+                self._destroy(graph)
+
+    def _forget(self, place: Place) -> None:
+        self._overlaps.remove(place.number)
+        del self._places[id(place.fixed)]
+        self._free.append(place.number)
+
+    def _destroy(self, graph: ListGraph) -> None:
+        self._graphs.remove(graph)
+        self._driver.destroy_graph(graph.built.handle)
+
+    def close(self) -> None:
+        """Destroy the graphs, and forget all lists."""
+        for graph in self._graphs:
+            self._driver.destroy_graph(graph.built.handle)
+        self._graphs.clear()
+        self._places.clear()
+        self._latest = None

@@ -1,0 +1,104 @@
+"""One CUDA stream, on which compiled code issues calls in program order. The rules are those of `serial.py`."""
+
+from __future__ import annotations
+
+from array import array
+from collections import deque
+from collections.abc import Iterable
+from typing import Any
+
+from ..core.calls import Emitter, FixedList, KernelCall
+from ..core.emission import Feeder
+from ..cuda.driver import Driver, EventPool
+from ..tracing.trace import Trace
+from .base import finish_run
+from .compiled import CompiledCalls, issue_all, taking_turns
+from .cuda import CudaRun
+from .recorder import start_recording
+
+_TOGETHER = 32
+
+
+def run_compiled(
+    emitters: Iterable[Emitter], home: int, trace: Trace, driver: Driver, pool: EventPool, calls: CompiledCalls
+) -> Trace:
+    """Run emitters or fixed lists on the home stream."""
+    calls.make_room()
+    pool.give_all()
+    with _Run(trace, home, driver, pool, calls) as run:
+        if trace.record == "off" and _are_fixed(emitters):
+            run.issue_lists(emitters)
+            return trace
+        feeder = run.feeder = Feeder(emitters, run.mark_await)
+        while True:
+            while len(run.pending) < _TOGETHER and (call := feeder.pull()) is not None:
+                run.pending.append(call)
+            if run.pending:
+                run.issue_pending()
+            elif feeder.exhausted:
+                break
+            run.resume(feeder)
+        return finish_run(trace, feeder, run.recorder)
+
+
+def _are_fixed(emitters: Any) -> bool:
+    return type(emitters) is list and all(type(emitter) is FixedList for emitter in emitters)
+
+
+class _Run(CudaRun):
+    """One run. `pending` holds calls that were pulled and are not issued."""
+
+    def __init__(self, trace: Trace, home: int, driver: Driver, pool: EventPool, calls: CompiledCalls) -> None:
+        super().__init__(trace.executor, driver, (home,))
+        self.pending: list[KernelCall] = []
+        self._awaited: deque[tuple[int, int]] = deque()  # (seq, event), in stream order
+        self._trace, self._home, self._pool, self._calls = trace, home, pool, calls
+        self._issued = 0
+
+    def start(self) -> None:
+        """Begin the trace."""
+        self.recorder = start_recording(self._trace, self.driver, self._home)
+
+    def issue_pending(self) -> None:
+        """Issue the calls that were pulled."""
+        calls, self.pending = self.pending, []
+        self._calls.make_room()
+        recorder = self.recorder
+        if recorder is not None:
+            for seq, call in enumerate(calls, self._issued):
+                recorder.enter(call)
+                recorder.issue(seq, 0)
+        self._issue(self._calls.numbers(calls), calls)
+        self._issued += len(calls)
+
+    def issue_lists(self, lists: Any) -> None:
+        """Issue fixed lists."""
+        numbers = [self._calls.numbers_of(fixed) for fixed in lists]
+        calls = taking_turns(lists)
+        self._issue(array("i", taking_turns(numbers)), calls)
+        self._trace.counters.calls = len(calls)
+
+    def _issue(self, numbers: array[int], calls: list[KernelCall]) -> None:
+        issuer, home = self._calls.issuer, self._home
+        self._calls.hand_over()
+        issue_all(self, lambda done: issuer.serial(numbers, done, home), calls.__getitem__, issuer, lambda: home)
+        if calls:
+            self.latest = calls[-1]
+
+    def mark_await(self, seq: int) -> bool:
+        """Record an event behind an awaited call, which is the latest of its emitter."""
+        if seq >= self._issued:
+            self.issue_pending()
+        event = self._pool.take()
+        self.driver.record(event, self._home)
+        self._awaited.append((seq, event))
+        return False
+
+    def resume(self, feeder: Feeder) -> None:
+        """Let the emitters go on whose awaited calls have completed."""
+        while self._awaited and self.driver.query(self._awaited[0][1]):
+            seq, event = self._awaited.popleft()
+            self._pool.give(event)
+            if self.recorder is not None:
+                self.recorder.observe(seq, 0)
+            feeder.release(seq)

@@ -1,0 +1,168 @@
+"""Streams with completion by events, issued by compiled code. The rules are those of `streams.py` and `scripts.py`.
+
+Emitters are asked for up to `_TOGETHER` calls, which are then issued together. So an emitter whose awaited call has
+completed meanwhile may resume some calls later than if Python issued them.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from functools import partial
+
+from ..core.calls import Emitter, FixedList, KernelCall
+from ..core.emission import Feeder
+from ..cuda.driver import Driver, EventPool
+from ..native.issuer import Issuer, Plan
+from ..tracing.events import Step, StepKind
+from ..tracing.trace import Trace
+from .base import Options, finish_run
+from .compiled import CompiledCalls, issue_all, taking_turns
+from .cuda import CudaRun, Lanes
+from .recorder import start_recording
+
+_TOGETHER = 32
+_KINDS: tuple[StepKind, ...] = ("issue", "wait", "observe")
+
+
+class CompiledStreams:
+    """Runs emitters and fixed lists on the streams of an executor."""
+
+    def __init__(
+        self, executor: str, options: Options, driver: Driver, lanes: Lanes, pool: EventPool, calls: CompiledCalls
+    ) -> None:
+        self.executor = executor
+        self.options = options
+        self.driver = driver
+        self.lanes = lanes
+        self.pool = pool
+        self.calls = calls
+        self._plans: OrderedDict[tuple[int, ...], Plan] = OrderedDict()
+
+    def run_emitters(self, emitters: Iterable[Emitter], home: int, trace: Trace) -> Trace:
+        """Issue the calls of emitters."""
+        with _Run(self, trace, home, self.options.window) as run:
+            feeder = run.feeder = Feeder(emitters, run.is_complete)
+            while True:
+                while len(run.pending) < _TOGETHER and (call := feeder.pull()) is not None:
+                    run.pending.append(call)
+                if run.pending:
+                    run.issue_pending()
+                elif feeder.exhausted:
+                    break
+                for seq in list(feeder.waiting):
+                    if run.is_complete(seq):
+                        feeder.release(seq)
+            run.join()
+            return finish_run(trace, feeder, run.recorder)
+
+    def run_lists(self, lists: Sequence[FixedList], home: int, trace: Trace) -> Trace:
+        """Issue fixed lists by their plan. The plans of the latest runs are kept."""
+        self.make_room()
+        numbers = [self.calls.numbers_of(fixed) for fixed in lists]
+        self.calls.hand_over()
+        plan = self._plan(lists, numbers)
+        with _Run(self, trace, home, plan.events) as run:
+            run.issue_plan(plan, lists)
+            run.join()
+            trace.counters.calls = plan.calls
+            if run.recorder is not None:
+                run.recorder.finish()
+            return trace
+
+    def clear(self) -> None:
+        """Forget all plans."""
+        self._plans.clear()
+
+    def make_room(self) -> None:
+        """Forget all calls if there are too many, and with them the plans that have their numbers."""
+        if self.calls.make_room():
+            self._plans.clear()
+
+    def _plan(self, lists: Sequence[FixedList], numbers: Sequence[array[int]]) -> Plan:
+        key = tuple(map(id, lists))
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plans[key] = self.calls.issuer.plan(lists, numbers)
+            if len(self._plans) > self.options.graphs:
+                self._plans.popitem(last=False)
+        self._plans.move_to_end(key)
+        return plan
+
+
+class _Run(CudaRun):
+    """One run. `pending` holds calls that were pulled and are not issued."""
+
+    def __init__(self, streams: CompiledStreams, trace: Trace, home: int, events: int) -> None:
+        super().__init__(streams.executor, streams.driver, streams.lanes.handles)
+        self.pending: list[KernelCall] = []
+        self._calls, self._lanes, self._pool = streams.calls, streams.lanes, streams.pool
+        self._issuer: Issuer = streams.calls.issuer
+        self._trace, self._home, self._events = trace, home, events
+        self._make_room = streams.make_room
+        self._asked = self._needed = 0
+        self._issued = 0
+
+    def start(self) -> None:
+        """Let the run come after what the home stream holds."""
+        self.recorder = start_recording(self._trace, self.driver, self._home)
+        fork = self._lanes.begin(self._home)
+        self._pool.give_all()
+        events = [self._pool.take() for _ in range(self._events)]
+        self._issuer.begin(self._lanes.handles, fork, events, self.recorder is not None)
+
+    def is_complete(self, seq: int) -> bool:
+        """Whether call `seq` has been issued and is known to be complete, or is found to be so."""
+        if seq >= self._issued:
+            return False
+        answer = self._issuer.complete(seq)
+        if answer < 0:
+            raise self.driver.error(self._issuer.state().status)
+        return answer == 1
+
+    def issue_pending(self) -> None:
+        """Issue the calls that were pulled."""
+        calls, self.pending = self.pending, []
+        self._make_room()
+        if self.recorder is not None:
+            for call in calls:
+                self.recorder.enter(call)
+        numbers = self._calls.numbers(calls)
+        self._calls.hand_over()
+        issue_all(
+            self,
+            partial(self._issuer.issue, numbers),
+            calls.__getitem__,
+            self._issuer,
+            self._handle,
+            self._issuer.issued,
+        )
+        self.latest = calls[-1]
+        self._issued += len(calls)
+
+    def issue_plan(self, plan: Plan, lists: Sequence[FixedList]) -> None:
+        """Issue the plan of some lists."""
+        self._asked, self._needed = plan.asked, plan.needed
+        if self.recorder is not None:
+            for call in taking_turns(lists):
+                self.recorder.enter(call)
+
+        def call_at(step: int) -> KernelCall:
+            found: KernelCall = taking_turns(lists)[self._issuer.state().at]
+            return found
+
+        issue_all(self, partial(self._issuer.issue_plan, plan), call_at, self._issuer, self._handle)
+        if plan.calls:
+            self.latest = next(fixed for fixed in reversed(lists) if fixed)[-1]
+
+    def _handle(self) -> int:
+        return self._issuer.state().handle
+
+    def join(self) -> None:
+        """Join the streams, and complete counters and log."""
+        state = self._issuer.state()
+        self._lanes.join(self._home, state.used)
+        self._trace.counters.add_waits(state.asked + self._asked, state.needed + self._needed)
+        if self.recorder is not None:
+            self._trace.log += [Step(_KINDS[kind], seq, stream) for kind, seq, stream in self._issuer.log()]

@@ -1,0 +1,11 @@
+"""Compiled code of the scheduler, in C++, and what builds it. Python issues calls where there is no compiler.
+
+hazards.h    which calls in flight a call must come after
+streams.h    which stream a call joins, and which waits are needed
+issuer.h     the window, plans of fixed lists, and the calls of the driver
+issuer.cpp   its functions for Python
+issuer       the same functions in Python
+compiling    finds the machine's compiler, and compiles shared libraries
+cache        compiled code on disk
+files        files that are replaced as a whole
+"""

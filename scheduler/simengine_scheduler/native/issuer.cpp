@@ -1,0 +1,115 @@
+// The functions of the issuer that Python calls, through ctypes. Addresses and handles are integers of 64 bits.
+#include "issuer.h"
+
+using issue::Issuer;
+using issue::Plan;
+
+extern "C" {
+
+// The functions stand in the order in which `Driver` has them.
+Issuer* issuer_make(const int64_t* functions, int32_t streams, int32_t window, int32_t policy) {
+    issue::Driver driver;
+    driver.launch = reinterpret_cast<decltype(driver.launch)>(functions[0]);
+    driver.record = reinterpret_cast<decltype(driver.record)>(functions[1]);
+    driver.wait = reinterpret_cast<decltype(driver.wait)>(functions[2]);
+    driver.query = reinterpret_cast<decltype(driver.query)>(functions[3]);
+    return new Issuer(driver, streams, window, policy);
+}
+
+void issuer_free(Issuer* issuer) { delete issuer; }
+
+// Sets what segments conflict with: number of the segment, how many others, and these.
+void issuer_set_conflicts(Issuer* issuer, const int32_t* words, int64_t count) {
+    for (const int32_t* end = words + count; words < end; words += 2 + words[1])
+        issuer->hazards.set_conflicts(words[0], words + 2, words[1]);
+}
+
+// Adds combinations: how many segments are read and written, these, and those.
+void issuer_add_combinations(Issuer* issuer, const int32_t* words, int64_t count) {
+    for (const int32_t* end = words + count; words < end; words += 2 + words[0] + words[1])
+        issuer->hazards.add_combination(words + 2, words[0], words + 2 + words[0], words[1]);
+}
+
+// Defines calls, each by 11 words: number, function, grid, block, shared memory, arguments, combination.
+void issuer_define(Issuer* issuer, const int64_t* words, int64_t count) {
+    for (int64_t i = 0; i < count; ++i, words += 11) {
+        if (words[0] >= static_cast<int64_t>(issuer->calls.size())) issuer->calls.resize(words[0] + 1);
+        issue::Call& call = issuer->calls[words[0]];
+        call.function = words[1];
+        for (int k = 0; k < 7; ++k) call.size[k] = static_cast<unsigned>(words[2 + k]);
+        call.arguments = words[9];
+        call.combination = static_cast<int32_t>(words[10]);
+    }
+}
+
+// Forgets calls and combinations. No plan that was made before may be issued.
+void issuer_forget(Issuer* issuer) {
+    issuer->calls.clear();
+    issuer->hazards.forget_combinations();
+}
+
+void issuer_begin(Issuer* issuer, const int64_t* handles, int64_t fork, const int64_t* events, int64_t num_events,
+                  int32_t logs) {
+    issuer->begin(handles, fork, events, num_events, logs != 0);
+}
+
+int32_t issuer_issue(Issuer* issuer, const int32_t* numbers, int64_t count, int64_t* done) {
+    return issuer->issue(numbers, count, done);
+}
+
+int32_t issuer_issued(Issuer* issuer) { return issuer->issued() ? issue::DONE : issue::FAILED; }
+
+int32_t issuer_complete(Issuer* issuer, int64_t position) { return issuer->complete(position); }
+
+int32_t issuer_serial(Issuer* issuer, const int32_t* numbers, int64_t count, int64_t* done, int64_t handle) {
+    return issuer->serial(numbers, count, done, handle);
+}
+
+// Writes where the issuer is: position and stream handle of the latest call, status, and waits asked for and made. The
+// rest says of each stream whether it was used.
+void issuer_state(const Issuer* issuer, int32_t streams, int64_t* out) {
+    out[0] = issuer->at;
+    out[1] = issuer->current();
+    out[2] = issuer->status;
+    out[3] = issuer->asked();
+    out[4] = issuer->needed();
+    for (int32_t s = 0; s < streams; ++s) out[5 + s] = issuer->used(s);
+}
+
+int64_t issuer_log(const Issuer* issuer, const int64_t** entries) {
+    *entries = issuer->log.data();
+    return static_cast<int64_t>(issuer->log.size());
+}
+
+Plan* issuer_plan(Issuer* issuer, const int32_t* const* lists, const int64_t* lengths, int64_t count, int64_t* out) {
+    Plan* plan = issuer->plan(lists, lengths, count);
+    out[0] = plan->calls;
+    out[1] = plan->events;
+    out[2] = plan->asked;
+    out[3] = plan->needed;
+    return plan;
+}
+
+int32_t issuer_issue_plan(Issuer* issuer, const Plan* plan, int64_t* done) { return issuer->issue_plan(*plan, done); }
+
+void issuer_free_plan(Plan* plan) { delete plan; }
+
+// Checks calls as `check_only` does, without issuing them. Returns how many entries `found` needs and
+// writes as many as there is room for; `sizes` and `found` may be null.
+int64_t issuer_check(Issuer* issuer, const int32_t* numbers, int64_t count, int64_t window, int32_t* sizes,
+                     int64_t* found, int64_t room) {
+    std::vector<int64_t> all;
+    issuer->check_only(numbers, count, window, sizes, found ? &all : nullptr);
+    for (size_t i = 0; i < all.size() && static_cast<int64_t>(i) < room; ++i) found[i] = all[i];
+    return static_cast<int64_t>(all.size());
+}
+
+// Enables or disables nodes of an executable graph with the driver's cuGraphNodeSetEnabled. Returns its status.
+int32_t nodes_enable(int64_t function, int64_t graph, const int64_t* nodes, int64_t count, uint32_t enabled) {
+    auto enable = reinterpret_cast<int (*)(int64_t, int64_t, unsigned)>(function);
+    for (int64_t i = 0; i < count; ++i)
+        if (int status = enable(graph, nodes[i], enabled)) return status;
+    return 0;
+}
+
+}  // extern "C"

@@ -1,0 +1,283 @@
+// The issuer: takes numbers of calls, finds what each must come after, and makes the driver's calls.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "hazards.h"
+#include "streams.h"
+
+namespace issue {
+
+// Functions of the CUDA driver, or of another library with the same signatures. Each returns 0, or an error.
+struct Driver {
+    int (*launch)(int64_t function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                  unsigned shared, int64_t stream, int64_t arguments, int64_t extra);
+    int (*record)(int64_t event, int64_t stream);
+    int (*wait)(int64_t stream, int64_t event, unsigned flags);
+    int (*query)(int64_t event);
+};
+
+constexpr int NOT_READY = 600;  // what a query returns while work goes on
+
+// A call as the driver takes it. One without a function is launched by whoever uses the issuer.
+struct Call {
+    int64_t function = 0;
+    unsigned size[7] = {};  // grid, block, shared memory
+    int64_t arguments = 0;
+    int32_t combination = 0;
+};
+
+enum Outcome { DONE, FOREIGN, FAILED };  // FOREIGN: the next call has no function
+enum Kind { ISSUED, WAITED, OBSERVED };  // entries of the log
+
+// One entry of a plan: a wait, a launch or a record on a stream.
+struct Step {
+    enum { WAIT, LAUNCH, RECORD } kind;
+    int32_t stream;
+    int64_t what;  // wait and record: number of the event; launch: position of the call
+    int64_t call;  // launch: number of the call; wait: position of the call that is waited for
+};
+
+struct Plan {
+    std::vector<Step> steps;
+    int64_t calls = 0, events = 0, asked = 0, needed = 0;
+};
+
+class Issuer {
+  public:
+    Issuer(const Driver& driver, int32_t streams, int32_t window, int32_t policy)
+        : driver_(driver), streams_(streams), window_(window), policy_(policy), tracks_(streams, policy),
+          handles_(streams), used_(streams) {}
+
+    Hazards hazards;
+    std::vector<Call> calls;
+    std::vector<int64_t> log;  // triples: kind, position of the call in its run, stream
+    int status = 0;            // of the driver's function that failed
+    int64_t at = 0;            // position of the call that is issued, or that failed
+
+    int64_t asked() const { return tracks_.asked; }
+    int64_t needed() const { return tracks_.needed; }
+    bool used(int32_t stream) const { return used_[stream]; }
+    int64_t current() const { return handles_[stream_]; }  // handle of the stream used last
+
+    // Begins a run on these streams, each of which waits for event `fork` before it is used.
+    void begin(const int64_t* handles, int64_t fork, const int64_t* events, int64_t num_events, bool logs) {
+        handles_.assign(handles, handles + streams_);
+        used_.assign(streams_, false);
+        fork_ = fork;
+        free_.assign(events, events + num_events);
+        logs_ = logs;
+        log.clear();
+        tracks_.begin(0);
+        first_ = next_;
+        hazards.begin(first_);
+        flying_.clear();
+        in_flight_ = kept_from_ = 0;
+        at = 0;
+    }
+
+    // Issues calls as soon as the window can take them. `done` is how many have been issued already.
+    Outcome issue(const int32_t* numbers, int64_t count, int64_t* done) {
+        forget_ended();
+        for (; *done < count; ++*done) {
+            const Call& call = calls[numbers[*done]];
+            at = next_ - first_;
+            if (!make_room()) return FAILED;
+            const auto& upstream = hazards.add(next_, call.combination);
+            ++next_;
+            stream_ = tracks_.choose(positions(upstream));
+            if (!use(stream_)) return FAILED;
+            for (Seq other : tracks_.waits(positions_, stream_)) {
+                if (!check(driver_.wait(handles_[stream_], tracks_.at(other).event, 0))) return FAILED;
+                note(WAITED, other, stream_);
+            }
+            note(ISSUED, at, stream_);
+            if (!call.function) return FOREIGN;
+            if (!launch(call, handles_[stream_]) || !issued()) return FAILED;
+        }
+        return DONE;
+    }
+
+    // Records what follows a call on its stream. Call it after a call without a function was launched.
+    bool issued() {
+        int64_t event = free_.back();
+        free_.pop_back();
+        if (!check(driver_.record(event, handles_[stream_]))) return false;
+        tracks_.put(at, stream_, event);
+        flying_.push_back(at);
+        ++in_flight_;
+        return true;
+    }
+
+    // Whether a call is known to be complete, or is found to be so: 1, 0, or -1 for an error.
+    int complete(int64_t position) {
+        if (!hazards.is_live(first_ + position)) return 1;
+        int answer = driver_.query(tracks_.at(position).event);
+        if (answer == NOT_READY) return 0;
+        if (!check(answer)) return -1;
+        retire(position);
+        return 1;
+    }
+
+    // Launches calls on one stream, in order.
+    Outcome serial(const int32_t* numbers, int64_t count, int64_t* done, int64_t handle) {
+        for (; *done < count; ++*done) {
+            const Call& call = calls[numbers[*done]];
+            if (!call.function) return FOREIGN;
+            if (!launch(call, handle)) return FAILED;
+        }
+        return DONE;
+    }
+
+    Plan* plan(const int32_t* const* lists, const int64_t* lengths, int64_t count);
+    Outcome issue_plan(const Plan& plan, int64_t* done);
+
+    // Checks calls in a window that is full, whose oldest call ends when the next comes. Writes how many calls each must come after to `sizes`, and
+    // these calls, by position, to `found`; either may be null.
+    void check_only(const int32_t* numbers, int64_t count, int64_t window, int32_t* sizes, std::vector<int64_t>* found) {
+        hazards.begin(next_);
+        for (int64_t i = 0; i < count; ++i) {
+            if (i >= window) hazards.remove(next_ + i - window);
+            const auto& upstream = hazards.add(next_ + i, calls[numbers[i]].combination);
+            if (sizes) sizes[i] = static_cast<int32_t>(upstream.size());
+            if (found)
+                for (Seq other : upstream) found->push_back(other - next_);
+        }
+        next_ += count;
+    }
+
+  private:
+    bool check(int answer) {
+        status = answer;
+        return answer == 0;
+    }
+
+    void note(Kind kind, int64_t position, int32_t stream) {
+        if (logs_) log.insert(log.end(), {kind, position, stream});
+    }
+
+    bool launch(const Call& call, int64_t handle) {
+        const unsigned* s = call.size;
+        return check(driver_.launch(call.function, s[0], s[1], s[2], s[3], s[4], s[5], s[6], handle, call.arguments, 0));
+    }
+
+    bool use(int32_t stream) {
+        if (used_[stream]) return true;
+        used_[stream] = true;
+        return check(driver_.wait(handles_[stream], fork_, 0));
+    }
+
+    const std::vector<Seq>& positions(const std::vector<Seq>& upstream) {
+        positions_.clear();
+        for (Seq other : upstream) positions_.push_back(other - first_);
+        return positions_;
+    }
+
+    // Waits until the window can take a call: for the oldest call in flight.
+    bool make_room() {
+        while (in_flight_ >= window_) {
+            int64_t oldest = flying_.front();
+            int answer = 0;
+            while (hazards.is_live(first_ + oldest) && (answer = complete(oldest)) == 0) {}
+            if (answer < 0) return false;
+            flying_.pop_front();
+        }
+        return true;
+    }
+
+    // Keeps the memory of a long run small.
+    void forget_ended() {
+        if (next_ - first_ - kept_from_ < 65536) return;
+        kept_from_ = flying_.empty() ? next_ - first_ : flying_.front();
+        hazards.forget_before(first_ + kept_from_);
+        tracks_.forget_before(kept_from_);
+    }
+
+    void retire(int64_t position) {
+        hazards.remove(first_ + position);
+        free_.push_back(tracks_.at(position).event);
+        tracks_.ended(position);
+        note(OBSERVED, position, tracks_.at(position).stream);
+        --in_flight_;
+    }
+
+    Driver driver_;
+    int32_t streams_, window_, policy_;
+    Streams tracks_;
+    Seq first_ = 0, next_ = 0;          // numbers of calls: the first of the run, and the following one
+    std::vector<int64_t> handles_, free_;  // streams, and events that no call in flight has
+    std::vector<bool> used_;
+    int64_t fork_ = 0;
+    std::deque<int64_t> flying_;        // positions of calls that may be in flight, oldest first
+    int64_t in_flight_ = 0;
+    int64_t kept_from_ = 0;             // calls before this position are forgotten
+    bool logs_ = false;
+    int32_t stream_ = 0;                // of the call that is being issued
+    std::vector<Seq> positions_;
+};
+
+// Plans lists that take turns, call by call, as if no call ended meanwhile.
+inline Plan* Issuer::plan(const int32_t* const* lists, const int64_t* lengths, int64_t count) {
+    Streams tracks(streams_, policy_);
+    Plan* made = new Plan;
+    std::vector<int64_t> event_of;  // of each call: the number of its event, or -1 if no other stream waits for it
+    hazards.begin(next_);
+    Seq first = next_;
+    std::vector<int64_t> turns(count);  // lists that have calls left
+    for (int64_t i = 0; i < count; ++i) turns[i] = i;
+    for (int64_t round = 0; !turns.empty(); ++round) {
+        turns.erase(std::remove_if(turns.begin(), turns.end(), [&](int64_t l) { return lengths[l] <= round; }),
+                    turns.end());
+        for (int64_t list : turns) {
+            const int32_t number = lists[list][round];
+            const int64_t position = next_ - first;
+            const auto& upstream = hazards.add(next_++, calls[number].combination);
+            positions_.clear();
+            for (Seq other : upstream) positions_.push_back(other - first);
+            const int32_t stream = tracks.choose(positions_);
+            for (Seq other : tracks.waits(positions_, stream)) {
+                if (event_of[other] < 0) event_of[other] = made->events++;
+                made->steps.push_back({Step::WAIT, stream, event_of[other], other});
+            }
+            made->steps.push_back({Step::LAUNCH, stream, position, number});
+            tracks.put(position, stream, 0);
+            event_of.push_back(-1);
+        }
+    }
+    made->calls = next_ - first;
+    made->asked = tracks.asked;
+    made->needed = tracks.needed;
+    std::vector<Step> marked;  // with a record behind each call that others wait for
+    for (const Step& step : made->steps) {
+        marked.push_back(step);
+        if (step.kind == Step::LAUNCH && event_of[step.what] >= 0)
+            marked.push_back({Step::RECORD, step.stream, event_of[step.what], 0});
+    }
+    made->steps.swap(marked);
+    return made;
+}
+
+// Issues a plan, after `begin` with as many events as the plan has. `done` is how many steps have been made already.
+inline Outcome Issuer::issue_plan(const Plan& plan, int64_t* done) {
+    for (; *done < static_cast<int64_t>(plan.steps.size()); ++*done) {
+        const Step& step = plan.steps[*done];
+        stream_ = step.stream;
+        if (step.kind == Step::WAIT) {
+            if (!use(stream_) || !check(driver_.wait(handles_[stream_], free_[step.what], 0))) return FAILED;
+            note(WAITED, step.call, stream_);
+        } else if (step.kind == Step::RECORD) {
+            if (!check(driver_.record(free_[step.what], handles_[stream_]))) return FAILED;
+        } else {
+            at = step.what;
+            if (!use(stream_)) return FAILED;
+            note(ISSUED, at, stream_);
+            const Call& call = calls[step.call];
+            if (!call.function) return FOREIGN;
+            if (!launch(call, handles_[stream_])) return FAILED;
+        }
+    }
+    return DONE;
+}
+
+}  // namespace issue

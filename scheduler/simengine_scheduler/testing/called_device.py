@@ -1,0 +1,88 @@
+"""A fake device that compiled code can call: its functions have the signatures of CUDA's."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..launch.arguments import BufferSet
+from ..native.issuer import Functions
+from .fake_device import FakeDevice, FakeLaunch
+
+_STATUS, _NOT_READY = 999, 600
+_INT, _UNSIGNED, _LONG = ctypes.c_int, ctypes.c_uint, ctypes.c_int64
+_SIGNATURES = {
+    "launch": ctypes.CFUNCTYPE(_INT, _LONG, *[_UNSIGNED] * 7, _LONG, _LONG, _LONG),
+    "record": ctypes.CFUNCTYPE(_INT, _LONG, _LONG),
+    "wait": ctypes.CFUNCTYPE(_INT, _LONG, _LONG, _UNSIGNED),
+    "query": ctypes.CFUNCTYPE(_INT, _LONG),
+}
+
+
+class CalledDevice(FakeDevice):
+    """A fake device whose launches compiled code can issue. `called` counts the calls of its functions."""
+
+    def __init__(self, seed: int = 0, eagerness: float = 0.5) -> None:
+        super().__init__(seed, eagerness)
+        self.called = 0
+        self._bodies: dict[int, Callable[[], None]] = {}
+        self._raised: Exception | None = None
+        doing: dict[str, Callable[..., Any]] = {
+            "launch": self._launch,
+            "record": self.record,
+            "wait": lambda stream, event, flags: self.wait(stream, event),
+            "query": lambda event: 0 if self.query(event) else _NOT_READY,
+        }
+        self._functions = {name: _SIGNATURES[name](self._caught(do)) for name, do in doing.items()}
+
+    def launch(
+        self, body: Callable[..., None], arguments: Sequence[Any] = (), buffers: BufferSet | None = None
+    ) -> FakeLaunch:
+        """Return a launch that compiled code can issue."""
+        return _CalledLaunch(self, body, arguments, buffers)
+
+    def foreign_launch(self, body: Callable[..., None]) -> FakeLaunch:
+        """Return a launch that only Python can issue."""
+        return FakeLaunch(self, body)
+
+    def bind(self, body: Callable[[], None]) -> int:
+        """Return a number by which compiled code launches a body."""
+        self._bodies[len(self._bodies) + 1] = body
+        return len(self._bodies)
+
+    def functions(self) -> Functions:
+        """Return the addresses of the functions."""
+        return Functions(*(ctypes.cast(each, ctypes.c_void_p).value or 0 for each in self._functions.values()))
+
+    def error(self, status: int) -> Exception:
+        """Return what a function raised."""
+        raised, self._raised = self._raised, None
+        return raised if raised is not None else super().error(status)
+
+    def _launch(self, function: int, *others: int) -> None:
+        *_, stream, arguments, _ = others
+        self.enqueue(stream, self._bodies[arguments])
+
+    def _caught(self, do: Callable[..., Any]) -> Callable[..., int]:
+        def called(*arguments: int) -> int:
+            self.called += 1
+            try:
+                return do(*arguments) or 0
+            except Exception as error:  # which cannot pass through compiled code
+                self._raised = error
+                return _STATUS
+
+        return called
+
+
+class _CalledLaunch(FakeLaunch):
+    """A body that compiled code launches by number."""
+
+    __slots__ = ()
+
+    def node(self) -> tuple[int, tuple[int, int, int], tuple[int, int, int], int, int]:
+        """Return what compiled code needs; the place of the arguments holds the number of the bound body."""
+        device = self._device
+        assert isinstance(device, CalledDevice)
+        return 1, (1, 1, 1), (1, 1, 1), 0, device.bind(self.bound())

@@ -1,0 +1,189 @@
+// Issues random programs on a driver whose streams are threads, and compares their results with those of program order.
+// The test builds it with sanitizers: a missing wait is a race of two threads. Prints the number of programs.
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <thread>
+
+#include "issuer.h"
+
+namespace {
+
+struct Event {
+    std::mutex mutex;
+    std::condition_variable changed;
+    int64_t recorded = 0, done = 0;
+
+    int64_t record() {
+        std::lock_guard<std::mutex> lock(mutex);
+        return ++recorded;
+    }
+    int64_t latest() {
+        std::lock_guard<std::mutex> lock(mutex);
+        return recorded;
+    }
+    void finish(int64_t version) {
+        std::lock_guard<std::mutex> lock(mutex);
+        done = version;
+        changed.notify_all();
+    }
+    void wait(int64_t version) {
+        std::unique_lock<std::mutex> lock(mutex);
+        changed.wait(lock, [&] { return done >= version; });
+    }
+    bool is_done() {
+        std::lock_guard<std::mutex> lock(mutex);
+        return done >= recorded;
+    }
+};
+
+class Stream {
+  public:
+    Stream() : thread_([this] { work(); }) {}
+    ~Stream() {
+        put(nullptr);
+        thread_.join();
+    }
+    void put(std::function<void()> task) {
+        std::lock_guard<std::mutex> lock(mutex_);
+        tasks_.push_back(std::move(task));
+        changed_.notify_one();
+    }
+
+  private:
+    void work() {
+        for (;;) {
+            std::unique_lock<std::mutex> lock(mutex_);
+            changed_.wait(lock, [&] { return !tasks_.empty(); });
+            std::function<void()> task = std::move(tasks_.front());
+            tasks_.pop_front();
+            lock.unlock();
+            if (!task) return;
+            task();
+        }
+    }
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<std::function<void()>> tasks_;
+    std::thread thread_;
+};
+
+// What a call does: it reads some cells, and multiplies and adds to others.
+struct Body {
+    std::vector<int32_t> reads, writes;
+    uint64_t addend = 0;
+    std::vector<uint64_t>* cells = nullptr;
+
+    void run() const {
+        uint64_t sum = addend;
+        for (int32_t cell : reads) sum = sum * 1099511628211u + (*cells)[cell];
+        for (int32_t cell : writes) (*cells)[cell] = (*cells)[cell] * 31 + sum;
+    }
+};
+
+template <class T>
+T* as(int64_t handle) { return reinterpret_cast<T*>(handle); }
+template <class T>
+int64_t handle_of(T* object) { return reinterpret_cast<int64_t>(object); }
+
+int launch(int64_t, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, int64_t stream,
+           int64_t arguments, int64_t) {
+    const Body* body = as<Body>(arguments);
+    as<Stream>(stream)->put([body] { body->run(); });
+    return 0;
+}
+int record(int64_t event, int64_t stream) {
+    Event* own = as<Event>(event);
+    int64_t version = own->record();
+    as<Stream>(stream)->put([own, version] { own->finish(version); });
+    return 0;
+}
+int wait(int64_t stream, int64_t event, unsigned) {
+    Event* own = as<Event>(event);
+    int64_t version = own->latest();
+    as<Stream>(stream)->put([own, version] { own->wait(version); });
+    return 0;
+}
+int query(int64_t event) { return as<Event>(event)->is_done() ? 0 : issue::NOT_READY; }
+
+void program(std::mt19937& draw) {
+    auto below = [&](int n) { return static_cast<int>(draw() % n); };
+    const int cells = 1 + below(12), count = below(120), streams = 1 + below(4), window = 1 + below(12);
+    std::vector<uint64_t> memory(cells, 1), expected(cells, 1);
+    issue::Issuer issuer({launch, record, wait, query}, streams, window, below(3));
+    for (int32_t s = 0; s < cells; ++s) issuer.hazards.set_conflicts(s, &s, 1);
+    std::vector<std::unique_ptr<Body>> bodies;
+    std::vector<int32_t> numbers, lists[2];
+    for (int i = 0; i < count; ++i) {
+        auto body = std::make_unique<Body>();
+        for (int k = below(3); k > 0; --k) body->reads.push_back(below(cells));
+        for (int k = below(3); k > 0; --k) body->writes.push_back(below(cells));
+        body->addend = i;
+        body->cells = &memory;
+        issue::Call call;
+        call.function = 1;
+        call.arguments = handle_of(body.get());
+        call.combination = issuer.hazards.add_combination(body->reads.data(), body->reads.size(), body->writes.data(),
+                                                          body->writes.size());
+        issuer.calls.push_back(call);
+        numbers.push_back(i);
+        lists[i % 2].push_back(i);  // two lists that take turns have the same order
+        bodies.push_back(std::move(body));
+    }
+    std::vector<std::unique_ptr<Event>> events;
+    std::vector<int64_t> free_events;
+    for (int i = 0; i < std::max(window, count); ++i) {
+        events.push_back(std::make_unique<Event>());
+        free_events.push_back(handle_of(events.back().get()));
+    }
+    Event fork;
+    {
+        std::vector<std::unique_ptr<Stream>> workers;
+        std::vector<int64_t> handles;
+        for (int s = 0; s < streams; ++s) {
+            workers.push_back(std::make_unique<Stream>());
+            handles.push_back(handle_of(workers.back().get()));
+        }
+        int64_t done = 0;
+        issuer.begin(handles.data(), handle_of(&fork), free_events.data(), window, true);
+        if (issuer.issue(numbers.data(), count, &done) != issue::DONE) std::abort();
+    }  // ends all threads, once they are idle
+    {
+        std::vector<std::unique_ptr<Stream>> workers;
+        std::vector<int64_t> handles;
+        for (int s = 0; s < streams; ++s) {
+            workers.push_back(std::make_unique<Stream>());
+            handles.push_back(handle_of(workers.back().get()));
+        }
+        const int32_t* both[] = {lists[0].data(), lists[1].data()};
+        const int64_t lengths[] = {static_cast<int64_t>(lists[0].size()), static_cast<int64_t>(lists[1].size())};
+        std::unique_ptr<issue::Plan> plan(issuer.plan(both, lengths, 2));
+        int64_t done = 0;
+        issuer.begin(handles.data(), handle_of(&fork), free_events.data(), plan->events, false);
+        if (issuer.issue_plan(*plan, &done) != issue::DONE) std::abort();
+    }
+    for (int round = 0; round < 2; ++round)
+        for (auto& body : bodies) {
+            Body copy = *body;
+            copy.cells = &expected;
+            copy.run();
+        }
+    if (memory != expected) {
+        std::puts("results differ from those of program order");
+        std::exit(1);
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const int programs = argc > 1 ? std::atoi(argv[1]) : 100;
+    std::mt19937 draw(argc > 2 ? std::atoi(argv[2]) : 0);
+    for (int i = 0; i < programs; ++i) program(draw);
+    std::printf("%d\n", programs);
+    return 0;
+}

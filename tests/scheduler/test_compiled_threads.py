@@ -1,0 +1,32 @@
+"""The compiled issuer on streams that are threads, under sanitizers, which find a missing wait as a race."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from simengine_scheduler.native import issuer
+from simengine_scheduler.native.compiling import build
+
+FOLDER = Path(issuer.__file__).parent
+PROGRAM = Path(__file__).parent / "native" / "issue_on_threads.cpp"
+SOURCES = [PROGRAM, *(FOLDER / name for name in ("issuer.h", "streams.h", "hazards.h"))]
+
+
+def run(*options: str, programs: int) -> str:
+    path = build("issue_on_threads", SOURCES, [f"-I{FOLDER}", "-g", *options])
+    answer = subprocess.run([path, str(programs), "7"], capture_output=True, text=True, check=False, timeout=300)
+    assert answer.returncode == 0, answer.stdout + answer.stderr[:4000]
+    return answer.stdout
+
+
+def test_results_are_those_of_program_order() -> None:
+    assert run(programs=300) == "300\n"
+
+
+@pytest.mark.sanitizer
+@pytest.mark.parametrize("kind", ["thread", "address,undefined"])
+def test_no_sanitizer_has_an_objection(kind: str) -> None:
+    assert run(f"-fsanitize={kind}", "-fno-sanitize-recover=all", "-O1", programs=300) == "300\n"

@@ -1,0 +1,204 @@
+"""Graphs of lists that come and go: what is built, what is switched, and that results are those of `serial`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simengine_scheduler import FixedList, KernelCall, Segments, make_executor
+from simengine_scheduler.core.hazards import conflict
+from simengine_scheduler.core.overlaps import Overlaps, bits_of
+from simengine_scheduler.launch import BufferSet
+from simengine_scheduler.testing.fake_device import FakeDevice
+from tests.scheduler.programs import Program, Spec, specs
+
+
+class Herd:
+    """Arrays with a list of calls each: every call multiplies and adds, so that order and number of runs show."""
+
+    def __init__(self, lists: int, calls: int = 3, **options: Any) -> None:
+        self.device, self.table = FakeDevice(3, eagerness=0.2), Segments()
+        self.values = np.ones(lists, np.int64)
+        self.sets = [BufferSet() for _ in range(lists)]
+        self.addends = [buffers.add("addend", 7, 8) for buffers in self.sets]
+        self.lists = [FixedList(self._call(i, k) for k in range(calls)) for i in range(lists)]
+        self.calls = calls
+        self.executor: Any = make_executor(
+            "graph-cached", segments=self.table, driver=self.device, stream=0, **{"graphs": 64, **options}
+        )
+
+    def _call(self, i: int, k: int) -> KernelCall:
+        def body(addend: int) -> None:
+            self.values[i] = self.values[i] * 3 + addend + k
+
+        launch = self.device.launch(body, [self.addends[i]], self.sets[i])
+        return KernelCall(f"list {i} call {k}", launch, (), (), (self.table.intern("x", i),))
+
+    def expect(self, value: int, addend: int = 7) -> int:
+        for k in range(self.calls):
+            value = value * 3 + addend + k
+        return value
+
+    def run(self, chosen: list[int], addends: dict[int, int] | None = None) -> Any:
+        before = self.values.tolist()
+        trace = self.executor.run([self.lists[i] for i in chosen])
+        self.executor.synchronize()
+        after = [self.expect(v, (addends or {}).get(i, 7)) if i in chosen else v for i, v in enumerate(before)]
+        assert self.values.tolist() == after
+        assert trace.counters.calls == self.calls * len(chosen)
+        self.values %= 1000
+        return trace
+
+
+def test_a_list_that_pauses_is_switched_off_and_nothing_is_built() -> None:
+    herd = Herd(8)
+    trace = herd.run(list(range(8)))
+    assert (herd.executor.built, herd.device.switched) == (1, 0)
+    assert (trace.counters.waits_inserted, trace.counters.waits_removed) == (8 * 2, 0)
+    trace = herd.run([0, 1, 2, 4, 5, 6, 7])
+    assert trace.counters.waits_inserted == 7 * 2
+    herd.run([0, 1, 2, 4, 5, 6, 7])
+    assert (herd.executor.built, herd.device.switched) == (1, 3)
+    herd.run([0, 1, 2, 3, 5, 6, 7])  # one returns while another pauses
+    assert (herd.executor.built, herd.device.switched) == (1, 9)
+    herd.run([])
+    herd.run([7, 0, 3, 1, 2, 6, 5])  # in another order
+    assert herd.executor.built == 1
+    herd.executor.close()
+    assert not herd.device.graphs
+
+
+def test_a_list_that_joins_gets_a_graph_of_its_own() -> None:
+    herd = Herd(12)
+    herd.run(list(range(10)))
+    herd.run(list(range(11)))
+    assert herd.executor.built == 2
+    herd.run(list(range(12)))
+    assert herd.executor.built == 3
+    assert {len(launches) for launches, *_ in herd.device.graphs.values()} == {30, 3}
+    herd.run(list(range(9)))  # and one that leaves costs nothing
+    assert herd.executor.built == 3
+
+
+def test_lists_that_came_one_by_one_are_packed_together() -> None:
+    herd = Herd(20)
+    for number in range(1, 21):
+        herd.run(list(range(number)))
+    assert len(herd.device.graphs) <= 10
+    built = herd.executor.built
+    for _ in range(3):
+        herd.run(list(range(20)))
+    assert herd.executor.built == built
+
+
+def test_few_lists_of_a_large_graph_get_a_smaller_one_if_they_run_again_and_again() -> None:
+    herd = Herd(32)
+    herd.run(list(range(32)))
+    for i in range(40):
+        herd.run([i % 32, (i + 7) % 32])
+    assert herd.executor.built == 1
+    for _ in range(20):
+        herd.run([3, 4])
+    assert herd.executor.built == 2
+    for _ in range(20):
+        herd.run([3])
+        herd.run(list(range(32)))
+    assert herd.executor.built == 2
+
+
+@pytest.mark.parametrize(("together", "graphs"), [(1, 8), (6, 4), (7, 4), (1000, 1)])
+def test_how_many_calls_share_a_graph(together: int, graphs: int) -> None:
+    herd = Herd(8, together=together)
+    for _ in range(2):
+        herd.run(list(range(8)))
+        assert len(herd.device.graphs) == herd.executor.built == graphs
+
+
+def test_a_buffer_that_moves_changes_the_nodes_of_its_list() -> None:
+    herd = Herd(4)
+    herd.run([0, 1, 2, 3])
+    herd.addends[2].rebind(9, 8)
+    herd.run([0, 1, 3])  # it need not be looked at while it pauses
+    assert herd.device.updates == 0
+    herd.run([0, 1, 2, 3], {2: 9})
+    herd.run([0, 1, 2, 3], {2: 9})
+    assert (herd.executor.built, herd.device.updates) == (1, 3)
+
+
+def test_lists_beyond_the_number_of_stored_graphs_are_forgotten() -> None:
+    herd = Herd(6, graphs=2, together=3)
+    for chosen in ([0], [1], [2], [3], [4, 5], [0, 1, 2, 3, 4, 5], [0]):
+        herd.run(chosen)
+    herd.run([5])
+    assert len(herd.device.graphs) == 2
+
+
+def test_a_call_with_an_unknown_segment_is_named() -> None:
+    device, table = FakeDevice(1), Segments()
+    executor = make_executor("graph-cached", segments=table, driver=device, stream=0)
+    lists = [FixedList([KernelCall("k", device.launch(lambda: None), (), (5,))])]
+    for _ in range(2):
+        with pytest.raises(ValueError, match="call 'k' names segment 5, but the table holds 0; intern"):
+            executor.run(lists)
+
+
+def calls_of(program: Program) -> list[list[KernelCall]]:
+    return [[call for call in emitter if isinstance(call, KernelCall)] for emitter in program.emitters()]
+
+
+@given(specs(awaits=False), st.data())
+def test_overlaps_are_the_conflicts_of_lists(emitters: list[list[Spec]], data: Any) -> None:
+    program = Program(emitters)
+    lists, overlaps = calls_of(program), Overlaps(program.segments.conflicts)
+    held = set[int]()
+    for number in data.draw(st.lists(st.integers(0, len(lists) - 1), max_size=8)):
+        if number in held:
+            overlaps.remove(number)
+        else:
+            overlaps.add(number, lists[number])
+        held ^= {number}
+        for one in held:
+            wanted = {
+                other
+                for other in held - {one}
+                if any(conflict(a, b, program.segments.conflicts) for a in lists[one] for b in lists[other])
+            }
+            assert set(bits_of(overlaps.conflicting[one])) == wanted
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    specs(awaits=False),
+    st.lists(st.lists(st.integers(0, 2), max_size=4), min_size=1, max_size=6),
+    st.integers(1, 3),
+    st.sampled_from([1, 8, 1024]),
+    st.sampled_from(["follow", "opara"]),
+    st.integers(0, 99),
+)
+def test_any_lists_in_any_combination_have_the_results_of_serial(
+    emitters: list[list[Spec]], runs: list[list[int]], graphs: int, together: int, policy: str, seed: int
+) -> None:
+    device = FakeDevice(seed, eagerness=0.1)
+    program = Program(emitters, device.launch)
+    lists = [FixedList(calls) for calls in calls_of(program)]
+    options: dict[str, Any] = {"segments": program.segments, "driver": device, "stream": 0}
+    results = []
+    for own in (
+        {"name": "graph-cached", "graphs": graphs, "together": together, "stream_policy": policy},
+        {"name": "serial", "device": "cuda"},
+    ):
+        executor = make_executor(**own, **options)  # type: ignore[arg-type]
+        program.reset()
+        bits = []
+        for chosen in runs:
+            executor.run([lists[i % len(lists)] for i in chosen])
+            executor.synchronize()
+            bits.append(program.snapshot())
+        results.append(bits)
+        executor.close()
+    assert results[0] == results[1]
+    assert not device.graphs
