@@ -156,11 +156,11 @@ def page() -> str:
         "trajectory of MuJoCo. Both solvers run to 1e-15. The result files have the errors of each field, and what the",
         "states covered. Steps/s are measured with random controls from rest.",
         "",
-        "Parity means the same contacts as MuJoCo's, up to rounding, wherever rounding does not decide them. Of faces that",
-        "lie flat on each other, the contacts are the corners that MuJoCo's search chooses, except where it ends with the",
-        "same corner twice or after a step that keeps the area: there they span at least as much. Two convex shapes touch",
-        "if they are closer than their margin by more than the rounding of the distance, 1e-14 of their size in float64",
-        "and 5e-7 in float32, so at exactly the margin there is no contact, as in MuJoCo.",
+        "Parity means the same contacts as MuJoCo's, up to rounding, wherever rounding does not decide them. Of faces",
+        "that lie flat on each other, the contacts are the corners that MuJoCo's search chooses, except where it ends",
+        "with the same corner twice or after a step that keeps the area: there they span at least as much. Two convex",
+        "shapes touch if they are closer than their margin by more than the rounding of the distance, 1e-14 of their",
+        "size in float64 and 5e-7 in float32, so at exactly the margin there is no contact, as in MuJoCo.",
     ]
     for path in sorted(RESULTS.glob("*.json")):
         document = json.loads(path.read_text())
