@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from . import chart, costs, heaps, lists, mixed, models
+from . import chart, costs, heaps, lists, mixed, models, robots
 from .markdown import percent
 from .results import ROOT, load, origin, scheduler_rows
 
@@ -15,6 +15,7 @@ TEMPLATE = Path(__file__).with_name("template.md")
 
 _PILES = ("piles_1_h200", "piles_256_h200", "piles_large_h200")
 _PEER_PILES = "peers/piles_mujoco_warp_h200"
+_ROBOTS = ("peers/robots_mujoco_warp_h200", "robots_h200")
 _PEER_RUNS = ("peers/six_mujoco_warp_h200", "peers/mixed_mujoco_warp_h200", "peers/mixed_executors_mujoco_warp_h200")
 
 
@@ -37,7 +38,7 @@ def fill(template: str, values: Mapping[str, str]) -> str:
 
 
 def _values() -> dict[str, str]:
-    return {**_of_models(), **_of_batches(), **_of_lists(), **_of_costs()}
+    return {**_of_models(), **_of_robots(), **_of_batches(), **_of_lists(), **_of_costs()}
 
 
 def _of_models() -> dict[str, str]:
@@ -61,13 +62,22 @@ def _of_models() -> dict[str, str]:
     }
 
 
+def _of_robots() -> dict[str, str]:
+    beside, later = map(load, _ROBOTS)
+    return {
+        "public_robots_table": robots.robots_table(beside, later),
+        "public_robots_lost": robots.lost(beside),
+        "public_robots_origin": origin(*_ROBOTS),
+    }
+
+
 def _of_batches() -> dict[str, str]:
-    six, again, robots = load("mixed_h200"), load("mixed_again_h200"), load("mixed_robots_h200")
+    six, again, alike = load("mixed_h200"), load("mixed_again_h200"), load("mixed_robots_h200")
     piles, peer = [load(name) for name in _PILES], load(_PEER_PILES)
     return {
         "six_table": mixed.six_table(six, again),
         "six_origin": origin("mixed_h200", "mixed_again_h200", _PEER_RUNS[1]),
-        "robots_table": mixed.robots_table(robots),
+        "robots_table": mixed.robots_table(alike),
         "robots_origin": origin("mixed_robots_h200"),
         "heaps_table": heaps.heaps_table(piles, peer),
         "heaps_failure": heaps.failure(peer),
