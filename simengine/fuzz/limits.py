@@ -20,7 +20,8 @@ _CG_SLACK = 20.0  # conjugate gradients stop where the cost falls no more, which
 _PGS_SLACK = 50.0
 _FLOAT32_SLACK = 5.0
 _OF_CONDITION = 4.0  # errors of solved equations in units of condition times rounding
-_FASTEST, _HARDEST, _STIFFEST = 1e6, 1e8, 3e3  # qacc, efc_D and efc_aref beyond which a state is left out
+_FASTEST, _STIFFEST = 1e6, 3e3  # qacc and, in float32, efc_aref beyond which a state is left out
+_HARDEST = {"float64": 1e8, "float32": 1e5}  # efc_D beyond which it is
 _NUDGE = 1e-6  # [m] by which bodies are moved to break ties
 _MOST_DOFS = 60  # larger models take too long
 
@@ -71,13 +72,13 @@ def is_sane(evaluation: Evaluation, dtype: str) -> bool:
     reference accelerations, so states are left out in which these are large.
     """
     fields, state = evaluation.fields, evaluation.state
-    if any(not np.isfinite(getattr(state, name)).all() for name in STATE_ARRAYS):
-        return False
+    if not all((np.abs(getattr(state, name)) < mujoco.mjMAXVAL).all() for name in STATE_ARRAYS):
+        return False  # MuJoCo resets such states in a step, and the engine freezes them
     if any(not np.isfinite(fields[name]).all() for name in ("qacc", "efc_D", "efc_force", "qM")):
         return False
     if dtype == "float32" and np.abs(fields["efc_aref"]).max(initial=0.0) > _STIFFEST:
         return False
-    return bool(np.abs(fields["qacc"]).max() < _FASTEST and fields["efc_D"].max(initial=0.0) < _HARDEST)
+    return bool(np.abs(fields["qacc"]).max() < _FASTEST and fields["efc_D"].max(initial=0.0) < _HARDEST[dtype])
 
 
 def blur(evaluations: Sequence[Evaluation], dtype: str) -> float:
