@@ -22,7 +22,7 @@ _FLOAT32_SLACK = 5.0
 _OF_CONDITION = 4.0  # errors of solved equations in units of condition times rounding
 _FASTEST, _STIFFEST = 1e6, 3e3  # qacc and, in float32, efc_aref beyond which a state is left out
 _HARDEST = {"float64": 1e8, "float32": 1e5}  # efc_D beyond which it is
-_NUDGE = 1e-6  # [m] by which bodies are moved to break ties
+_NUDGE = 1e-3  # [m] by which bodies and geoms are moved to break ties
 _MOST_DOFS = 60  # larger models take too long
 
 
@@ -57,11 +57,15 @@ def _has_rigid_path(mj: mujoco.MjModel) -> bool:
 
 
 def nudged(mj: mujoco.MjModel) -> mujoco.MjModel:
-    """A copy whose bodies are moved a little, so that no two distances are equal by chance."""
+    """A copy whose bodies and geoms are moved a little, so that no two distances are equal by chance."""
     moved, rng = copy(mj), np.random.default_rng(0)
     moved.body_pos[1:] += _NUDGE * rng.uniform(-1, 1, moved.body_pos[1:].shape)
     moved.body_quat[1:] += _NUDGE * rng.uniform(-1, 1, moved.body_quat[1:].shape)
     moved.body_quat[:] /= np.linalg.norm(moved.body_quat, axis=1, keepdims=True)
+    moved.geom_sameframe[:] = 0  # geoms that lie where their bodies do
+    moved.geom_pos[:] += _NUDGE * rng.uniform(-1, 1, moved.geom_pos.shape)
+    moved.geom_quat[:] += _NUDGE * rng.uniform(-1, 1, moved.geom_quat.shape)
+    moved.geom_quat[:] /= np.linalg.norm(moved.geom_quat, axis=1, keepdims=True)
     return moved
 
 
