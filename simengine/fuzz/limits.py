@@ -98,14 +98,14 @@ def slack_of(mj: mujoco.MjModel, dtype: str) -> float:
 
     In float32 the comparison looks for gross errors: the same code is held to the tolerances in float64.
     """
-    return _solver_slack(mj) * (_FLOAT32_SLACK if dtype == "float32" else 1.0)
+    return _solver_slack(mj, dtype) * (_FLOAT32_SLACK if dtype == "float32" else 1.0)
 
 
-def _solver_slack(mj: mujoco.MjModel) -> float:
+def _solver_slack(mj: mujoco.MjModel, dtype: str) -> float:
     if mj.opt.solver == mujoco.mjtSolver.mjSOL_CG:
         return _CG_SLACK
     elliptic = mj.opt.cone == mujoco.mjtCone.mjCONE_ELLIPTIC
-    return _PGS_SLACK if elliptic and mj.opt.solver == mujoco.mjtSolver.mjSOL_PGS else 1.0
+    return _PGS_SLACK if (elliptic or dtype == "float32") and mj.opt.solver == mujoco.mjtSolver.mjSOL_PGS else 1.0
 
 
 def is_rounding(result: FieldResult) -> bool:
