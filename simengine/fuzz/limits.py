@@ -21,6 +21,7 @@ _PGS_SLACK = 50.0
 _FLOAT32_SLACK = 5.0
 _OF_CONDITION = 4.0  # errors of solved equations in units of condition times rounding
 _FASTEST, _STIFFEST = 1e6, 3e3  # qacc and, in float32, efc_aref beyond which a state is left out
+_SINGULAR, _HEAVIEST = 1e8, 1e15  # condition and, in float32, inertia beyond which it is
 _HARDEST = {"float64": 1e8, "float32": 1e5}  # efc_D beyond which it is
 _NUDGE = 1e-3  # [m] by which bodies and geoms are moved to break ties
 _MOST_DOFS = 60  # larger models take too long
@@ -79,6 +80,8 @@ def is_sane(evaluation: Evaluation, dtype: str) -> bool:
     if not all((np.abs(getattr(state, name)) < mujoco.mjMAXVAL).all() for name in STATE_ARRAYS):
         return False  # MuJoCo resets such states in a step, and the engine freezes them
     if any(not np.isfinite(fields[name]).all() for name in ("qacc", "efc_D", "efc_force", "qM")):
+        return False
+    if np.linalg.cond(fields["qM"]) > _SINGULAR or (dtype == "float32" and np.abs(fields["crb"]).max() > _HEAVIEST):
         return False
     if dtype == "float32" and np.abs(fields["efc_aref"]).max(initial=0.0) > _STIFFEST:
         return False
