@@ -18,7 +18,6 @@ def test_nothing_wrong_is_in_the_results() -> None:
     results = {mark: json.loads((RESULTS / name).read_text(encoding="utf-8")) for mark, (name, _) in PARTS.items()}
     for finding in results["fuzz"]["findings"]:
         assert finding["kind"] == "differs", finding
-        assert all("in float32 of" in reason for reason in finding["reasons"]), finding
     assert not any(row["wrong"] for row in results["faults"]["rows"])
     assert all(row["flat"] for row in results["soak"]["rows"])
 
