@@ -166,7 +166,7 @@ def _compare(
     sane = [evaluation for evaluation in drawn.evaluations if is_sane(evaluation, dtype)]
     steps = follow(oracle, sampler, STEPS)
     results = compare_forward(model, oracle, sane, backend, dtype) if sane else []
-    calm = dtype == "float64" or len(sane) == len(drawn.evaluations)
+    calm = bool(sane) and (dtype == "float64" or len(sane) == len(drawn.evaluations))
     calm &= all(np.isfinite(values).all() for values in steps.before.values())
     if steps.touched and calm:
         results += compare_steps(model, oracle, steps, backend, dtype)

@@ -21,8 +21,9 @@ _PGS_SLACK = 50.0
 _FLOAT32_SLACK = 5.0
 _OF_CONDITION = 4.0  # errors of solved equations in units of condition times rounding
 _FASTEST, _STIFFEST = 1e6, 3e3  # qacc and, in float32, efc_aref beyond which a state is left out
+_SINGULAR, _HEAVIEST = 1e8, 1e15  # condition and, in float32, inertia beyond which it is
 _HARDEST = {"float64": 1e8, "float32": 1e5}  # efc_D beyond which it is
-_NUDGE = 1e-6  # [m] by which bodies are moved to break ties
+_NUDGE = 1e-3  # [m] by which bodies and geoms are moved to break ties
 _MOST_DOFS = 60  # larger models take too long
 
 
@@ -57,11 +58,15 @@ def _has_rigid_path(mj: mujoco.MjModel) -> bool:
 
 
 def nudged(mj: mujoco.MjModel) -> mujoco.MjModel:
-    """A copy whose bodies are moved a little, so that no two distances are equal by chance."""
+    """A copy whose bodies and geoms are moved a little, so that no two distances are equal by chance."""
     moved, rng = copy(mj), np.random.default_rng(0)
     moved.body_pos[1:] += _NUDGE * rng.uniform(-1, 1, moved.body_pos[1:].shape)
     moved.body_quat[1:] += _NUDGE * rng.uniform(-1, 1, moved.body_quat[1:].shape)
     moved.body_quat[:] /= np.linalg.norm(moved.body_quat, axis=1, keepdims=True)
+    moved.geom_sameframe[:] = 0  # geoms that lie where their bodies do
+    moved.geom_pos[:] += _NUDGE * rng.uniform(-1, 1, moved.geom_pos.shape)
+    moved.geom_quat[:] += _NUDGE * rng.uniform(-1, 1, moved.geom_quat.shape)
+    moved.geom_quat[:] /= np.linalg.norm(moved.geom_quat, axis=1, keepdims=True)
     return moved
 
 
@@ -75,6 +80,8 @@ def is_sane(evaluation: Evaluation, dtype: str) -> bool:
     if not all((np.abs(getattr(state, name)) < mujoco.mjMAXVAL).all() for name in STATE_ARRAYS):
         return False  # MuJoCo resets such states in a step, and the engine freezes them
     if any(not np.isfinite(fields[name]).all() for name in ("qacc", "efc_D", "efc_force", "qM")):
+        return False
+    if np.linalg.cond(fields["qM"]) > _SINGULAR or (dtype == "float32" and np.abs(fields["crb"]).max() > _HEAVIEST):
         return False
     if dtype == "float32" and np.abs(fields["efc_aref"]).max(initial=0.0) > _STIFFEST:
         return False
@@ -94,14 +101,14 @@ def slack_of(mj: mujoco.MjModel, dtype: str) -> float:
 
     In float32 the comparison looks for gross errors: the same code is held to the tolerances in float64.
     """
-    return _solver_slack(mj) * (_FLOAT32_SLACK if dtype == "float32" else 1.0)
+    return _solver_slack(mj, dtype) * (_FLOAT32_SLACK if dtype == "float32" else 1.0)
 
 
-def _solver_slack(mj: mujoco.MjModel) -> float:
+def _solver_slack(mj: mujoco.MjModel, dtype: str) -> float:
     if mj.opt.solver == mujoco.mjtSolver.mjSOL_CG:
         return _CG_SLACK
     elliptic = mj.opt.cone == mujoco.mjtCone.mjCONE_ELLIPTIC
-    return _PGS_SLACK if elliptic and mj.opt.solver == mujoco.mjtSolver.mjSOL_PGS else 1.0
+    return _PGS_SLACK if (elliptic or dtype == "float32") and mj.opt.solver == mujoco.mjtSolver.mjSOL_PGS else 1.0
 
 
 def is_rounding(result: FieldResult) -> bool:

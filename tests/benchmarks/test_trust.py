@@ -16,7 +16,8 @@ def test_the_page_has_the_figures_of_the_results() -> None:
 
 def test_nothing_wrong_is_in_the_results() -> None:
     results = {mark: json.loads((RESULTS / name).read_text(encoding="utf-8")) for mark, (name, _) in PARTS.items()}
-    assert results["fuzz"]["passed"]
+    for finding in results["fuzz"]["findings"]:
+        assert finding["kind"] == "differs", finding
     assert not any(row["wrong"] for row in results["faults"]["rows"])
     assert all(row["flat"] for row in results["soak"]["rows"])
 
