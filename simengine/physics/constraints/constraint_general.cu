@@ -124,7 +124,8 @@ DEVICE RowParameters equality_parameters(const Model& m, int e, int sub) {
   return {m.eq_solref() + 2 * e, m.eq_solimp() + 5 * e, diagonal};
 }
 
-// Does solreffriction hold for the tangents? Zeros stand for solref, and so does one of which only one number is positive.
+// Does solreffriction hold for the tangents? Zeros stand for solref, and so does one of which only one number is
+// positive.
 DEVICE bool has_solref(const real* custom) {
   return (custom[0] > 0) == (custom[1] > 0) && (custom[0] != 0 || custom[1] != 0);
 }
