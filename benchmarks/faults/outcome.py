@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,6 +13,15 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 PYTHONPATH = os.pathsep.join(str(ROOT / folder) for folder in (".", "scheduler", "envs", "training", "configs"))
 _MOST_SECONDS = 300
+
+# Runs Python with the other arguments, once the size of files is limited. A function between fork and exec would not
+# do, since programs with JAX must not fork.
+_LIMITED = """
+import os, resource, sys
+most = int(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
+"""
 
 
 @dataclass
@@ -54,20 +62,15 @@ def started(
         environment: variables beside those of this process.
         most_bytes: size of the largest file that it may write, as if the disk were full beyond that.
     """
-
-    def limited() -> None:
-        if most_bytes is not None:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
-
+    limit = [] if most_bytes is None else ["-c", _LIMITED, str(most_bytes)]
     return subprocess.Popen(
-        [sys.executable, "-m", "simengine.cli.main", *arguments],
+        [sys.executable, *limit, "-m", "simengine.cli.main", *arguments],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": PYTHONPATH, "JAX_PLATFORMS": "cpu", **(environment or {})},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=limited,
     )
 
 

@@ -50,10 +50,7 @@ def read_policy(path: Path, imports: Sequence[str] = ()) -> TrainedPolicy:
     file = path / FILE if path.is_dir() else path
     if not file.is_file():
         raise UsageError(f"there is no policy at {str(file)!r}; give the folder of a training, or a {FILE}")
-    try:
-        policy = NumpyPolicy.load(file)
-    except KeyError as error:
-        raise ValueError(f"{str(file)!r} is no complete policy, because it lacks {error}; export it again") from error
+    policy = NumpyPolicy.load(file)
     env_id = environment_id(policy.environment, imports)
     return TrainedPolicy(file, policy, env_id, _task_arguments(file.with_name(SUMMARY), env_id))
 

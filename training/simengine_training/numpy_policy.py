@@ -139,10 +139,11 @@ class NumpyPolicy:
 def _from_arrays(found: dict[str, np.ndarray], path: Path) -> NumpyPolicy:
     """The policy with these arrays, which were read from `path`."""
     layers = range(sum(name.startswith("weights_") for name in found))
-    if any(
-        name not in found for name in (*_ARRAYS, *(f"biases_{k}" for k in layers), *(f"weights_{k}" for k in layers))
-    ):
+    if "format" not in found:
         raise ValueError(f"{path} is not a policy; give a policy.npz, or the folder of one")
+    wanted = (*_ARRAYS, *(f"{kind}_{k}" for k in layers for kind in ("weights", "biases")))
+    if lacking := next((name for name in wanted if name not in found), ""):
+        raise ValueError(f"{path} is no complete policy, because it lacks {lacking!r}; export it again")
     if int(found["format"]) != FORMAT:
         raise ValueError(f"{path} has format {found['format']}, not {FORMAT}; export the policy again")
     return NumpyPolicy(
