@@ -94,6 +94,8 @@ def build_library(name: str, source: str, options: list[str]) -> Path:
         if answer.returncode:
             first = next((line for line in answer.stderr.splitlines() if "error" in line), answer.stderr[:300])
             raise BackendError(f"{path} could not compile kernel {name}: {first}; try another compiler with CXX=")
+        if not (target.is_file() and target.stat().st_size):
+            raise BackendError(f"{path} wrote no library for kernel {name}; try another compiler with CXX=")
 
     return cached(f"{name}-{key}.so", build)
 

@@ -44,6 +44,20 @@ def test_a_compiler_that_fails_is_named(fresh_compiler: Path, monkeypatch: pytes
     assert not list((fresh_compiler / "kernels").iterdir())
 
 
+@pytest.mark.parametrize("left", ["", 'for last; do :; done; : > "$last";'])
+def test_a_compiler_that_writes_no_library_is_named(
+    fresh_compiler: Path, monkeypatch: pytest.MonkeyPatch, left: str
+) -> None:
+    fake = fresh_compiler / "fake"
+    fake.write_text(f'#!/bin/sh\n[ "$1" = --version ] && echo fake 1.0 && exit 0\n{left} exit 0\n')
+    fake.chmod(0o755)
+    monkeypatch.setenv("CXX", str(fake))
+    with pytest.raises(BackendError, match="fake wrote no library for kernel only_passive; try another") as caught:
+        host_build.build_kernel(catalogue.single(catalogue.PASSIVE), "float32")
+    assert "\n" not in str(caught.value)
+    assert not list((fresh_compiler / "kernels").iterdir())
+
+
 def test_builds_differ_in_precision_lanes_and_flags(fresh_compiler: Path) -> None:
     kernel = catalogue.single(catalogue.FACTOR_M)
     plain = host_build.build_kernel(kernel, "float32")
