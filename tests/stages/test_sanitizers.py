@@ -111,7 +111,7 @@ def test_no_reports_and_the_same_results(
 def test_lanes_share_the_prisms_of_height_fields_and_the_search_of_overlapping_meshes(
     build_of: tuple[Path, str, bool], name: str, pair_type: str
 ) -> None:
-    program, dtype, _ = build_of
+    program, dtype, exact = build_of
     model, states = load_table(OWN[name]), dropped(OWN[name], (50, 200))
     narrow = catalogue.NARROW[pair_type]
     counted = filled(Memory(model, dtype, 2, 0, 0), states)
@@ -127,7 +127,8 @@ def test_lanes_share_the_prisms_of_height_fields_and_the_search_of_overlapping_m
     for field in ("cand_adr", "nefc", "contact_cand"):
         np.testing.assert_array_equal(result.buffers[field], memory.arrays[field], err_msg=field)
     for field in ("contact_dist", "contact_pos", "contact_frame"):
-        np.testing.assert_allclose(result.buffers[field], memory.arrays[field], rtol=0, atol=1e-5, err_msg=field)
+        atol = 0 if exact else 1e-5  # sanitizers call other functions of the library, which round differently
+        np.testing.assert_allclose(result.buffers[field], memory.arrays[field], rtol=0, atol=atol, err_msg=field)
 
 
 def test_every_kernel_is_run() -> None:
