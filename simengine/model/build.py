@@ -20,6 +20,7 @@ from simengine.model.meshes import hull_table
 from simengine.model.pairs import POLYTOPE_WORDS, Candidate, can_lie, pair_table
 from simengine.model.rows import row_table
 from simengine.model.sensors import sensor_table
+from simengine.model.slopes import most_pieces, slope_table
 from simengine.model.table import INT_OPTIONS, PAIR_TYPES, SIZES, TABLE, TABLE_BY_NAME
 from simengine.model.tendons import path_table
 
@@ -68,6 +69,7 @@ def build_arrays(mj: mujoco.MjModel, pairs: list[Candidate], census: Census | No
     on_planes = of_plane if census is None else touching
     values |= hull_table(mj, touching | measured, flat, on_planes | measured)
     values |= length_table(mj) | path_table(mj) | actuator_table(mj) | sensor_table(mj)
+    values |= slope_table(mj, values)
     values |= row_table(mj, values["cand_condim"], values["cand_geom1"], values["cand_geom2"])
     values["stat_meaninertia"] = mj.stat.meaninertia
     values |= fluid_table(mj) | gravcomp_table(mj) | frame_table(mj)
@@ -110,6 +112,7 @@ def build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str, 
         **block_table(mj, False)[1],
         **collider_table(mj, False)[1],
         **search_sizes(arrays),
+        "npiece": most_pieces(arrays),
     }
     for field in TABLE:
         for dim, number in zip(field.dims, arrays[field.name].shape, strict=True):

@@ -122,6 +122,7 @@ FUSED_INTEGRATORS = ("euler", "rk4")
 _COUNTS = frozenset({"cand_adr", "search_cand", "kept_contact", "ncon", "nefc", "counts"})
 _ROWS = frozenset(f.name for f in FIELDS if f.space == "row")
 _CONTACTS = frozenset(f.name for f in FIELDS if f.space == "contact")
+_WRITTEN_ONCE = frozenset({"ten_J", "site_xpos", "site_xmat"})  # in scratch, those of hundreds of sites fill it
 _ROWS_READ_ONCE = frozenset({"efc_J"})  # PGS works on efc_Y; without efc_J the scratch holds more rows
 
 
@@ -141,7 +142,7 @@ POSITION = Kernel(
 POSITION_GENERAL = Kernel(
     "position_general",
     (GUARD, KINEMATICS, SITES, COM_POS, TENDON, COLLISION_GENERAL),
-    direct=_COUNTS | {"ten_J"},
+    direct=_COUNTS | _WRITTEN_ONCE,
     preload=frozenset({"qpos"}),
     min_blocks_per_multiprocessor=2,
 )
@@ -152,7 +153,7 @@ POSES = Kernel(
 POSES_GENERAL = Kernel(
     "poses_general",
     POSITION_GENERAL.stages[:-1],
-    direct=frozenset({"ten_J"}),
+    direct=_WRITTEN_ONCE,
     preload=frozenset({"qpos"}),
     min_blocks_per_multiprocessor=2,
 )
