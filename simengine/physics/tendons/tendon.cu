@@ -74,7 +74,8 @@ DEVICE void tendon(const Model& m, const real* qpos, const real* subtree_com, co
   lane_sync();
   ROLLED for (int group = 0; group < m.npathgroup(); ++group) {
     const int first = m.path_group()[group], end = m.path_group()[group + 1];
-    const int begin = m.tendon_pathadr()[first], number = m.tendon_pathadr()[end - 1] + m.tendon_pathnum()[end - 1] - begin;
+    const int begin = m.tendon_pathadr()[first];
+    const int number = m.tendon_pathadr()[end - 1] + m.tendon_pathnum()[end - 1] - begin;
     // (1) pieces of spatial tendons
     LANE_FOR(p, number) {
       tendon_piece(m, begin + p, subtree_com, geom_xpos, geom_xmat, site_xpos, pieces + PIECE_WORDS * p);
