@@ -113,6 +113,7 @@ DEVICE bool has_weight(const Rows& rows, int r, const real* weight) { return own
 
 struct LineLaw {
   real first, second;
+  real size;  // of the terms whose sum is `first`
 };
 
 // First and second derivative with respect to alpha of the cost of row r, or of the cone whose first row is r, at
@@ -123,17 +124,22 @@ DEVICE LineLaw line_law(const Model& m, const Rows& rows, int r, int dim, const 
   if (rows.type[r] != ROW_CONTACT_ELLIPTIC) {
     const real x = fma_(alpha, jv[0], jar[0]);
     const Zone zone = scalar_zone(rows, r, x);
-    if (zone == QUADRATIC) return {D[0] * x * jv[0], D[0] * jv[0] * jv[0]};
-    return {zone == FREE ? R(0.0) : (x < 0 ? -jv[0] : jv[0]) * rows.frictionloss[r], R(0.0)};
+    if (zone == QUADRATIC) {
+      const real rate = D[0] * jv[0];
+      return {D[0] * x * jv[0], rate * jv[0], abs_(rate) * (abs_(x) + abs_(jar[0]))};
+    }
+    const real pull = zone == FREE ? R(0.0) : (x < 0 ? -jv[0] : jv[0]) * rows.frictionloss[r];
+    return {pull, R(0.0), abs_(pull)};
   }
   real x[MAX_CONE_ROWS];
   for (int i = 0; i < dim; ++i) x[i] = fma_(alpha, jv[i], jar[i]);
   const Cone cone = cone_at(m, rows, r, dim, x);
-  LineLaw law = {0, 0};
+  LineLaw law = {0, 0, 0};
   if (cone.zone == QUADRATIC) {
     for (int i = 0; i < dim; ++i) {
       law.first = fma_(D[i] * x[i], jv[i], law.first);
       law.second = fma_(D[i] * jv[i], jv[i], law.second);
+      law.size = fma_(abs_(D[i] * jv[i]), abs_(x[i]) + abs_(jar[i]), law.size);
     }
   } else if (cone.zone == BETWEEN) {
     real along = 0, square = 0;
@@ -146,6 +152,7 @@ DEVICE LineLaw line_law(const Model& m, const Rows& rows, int r, int dim, const 
     const real change = cone.mu * (jv[0] - rate), curve = (square - rate * rate) * inverse;
     law.first = cone.Dm * depth * change;
     law.second = cone.Dm * (change * change - depth * cone.mu * curve);
+    law.size = cone.Dm * (abs_(cone.N) + cone.mu * cone.T) * (abs_(cone.mu * jv[0]) + abs_(cone.mu * rate));
   }
   return law;
 }
