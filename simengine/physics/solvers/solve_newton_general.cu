@@ -179,7 +179,7 @@ DEVICE void solve_newton_general(const Model& m, const int* nefc, const real* qM
     primal_products(m, rows, M, search, Mv, efc_jv);
     const bool again = full;
     full = is_full_step(m, rows, efc_jar, efc_jv);
-    const real moved2 = primal_move(m, rows, qfrc_smooth, p, search, Mv, efc_jv, smallest, full);
+    const real moved2 = primal_move(m, rows, qfrc_smooth, p, search, Mv, efc_jv, smallest, efc_weight, full);
     ++iteration;
     // (5) is the point as near to the optimum as rounding allows? A full step leaves its own rounding errors, and a
     // second one those of the optimum.

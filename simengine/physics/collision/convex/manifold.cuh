@@ -27,14 +27,12 @@ struct Lying {
 DEVICE_CALL bool faces_lying(const Solid& a, const Solid& b, Lying* out) {
   real most = FACES;
   bool found = false;
-  ROLLED for (int k = first_face(a); k < last_face(a); ++k) {
-    const int first = a.model->vert_face()[k];
-    if (!face_counts(a, k)) continue;
+  ROLLED for (int k = 0; k < a.faces; ++k) {
+    const int first = face_of(a, k);
     real n1[3], n2[3];
     face_normal_of(a, first, n1);
-    ROLLED for (int l = first_face(b); l < last_face(b); ++l) {
-      const int second = b.model->vert_face()[l];
-      if (!face_counts(b, l)) continue;
+    ROLLED for (int l = 0; l < b.faces; ++l) {
+      const int second = face_of(b, l);
       face_normal_of(b, second, n2);
       const real cosine = -dot3(n1, n2);
       if (!(cosine > most)) continue;
@@ -52,9 +50,8 @@ DEVICE_CALL bool edge_lying(const Solid& edges, const Solid& faces, Lying* out) 
     edge_of(edges, e, from, to);
     for (int i = 0; i < 3; ++i) to[i] -= from[i];
     const real length = sqrt_(dot3(to, to));
-    ROLLED for (int k = first_face(faces); k < last_face(faces); ++k) {
-      const int face = faces.model->vert_face()[k];
-      if (!face_counts(faces, k)) continue;
+    ROLLED for (int k = 0; k < faces.faces; ++k) {
+      const int face = face_of(faces, k);
       face_normal_of(faces, face, normal);
       if (!(dot3(normal, faces.outward) > 0) || !(abs_(dot3(to, normal)) < EDGE * length)) continue;
       *out = {e, face};
