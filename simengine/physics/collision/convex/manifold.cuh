@@ -66,7 +66,7 @@ struct Plane {
   real origin[3], x[3], y[3], normal[3];
 };
 
-DEVICE Plane plane_of(const Solid& s, int face) {
+DEVICE_CALL Plane plane_of(const Solid& s, int face) {
   Plane p;
   face_normal_of(s, face, p.normal);
   corner_of(s, s.model->face_vert()[s.model->face_adr()[face + 1] - 1], p.origin);
@@ -90,7 +90,7 @@ DEVICE Spot above(const Plane& p, const real* point) {
 }
 
 // Side k of a face; MuJoCo's order around a face is clockwise.
-DEVICE HalfPlane side_of(const Solid& s, int face, int k, const Plane& p, real slack) {
+DEVICE_CALL HalfPlane side_of(const Solid& s, int face, int k, const Plane& p, real slack) {
   const int begin = s.model->face_adr()[face], sides = s.model->face_adr()[face + 1] - begin;
   const int *around = s.model->face_vert() + begin, here = sides - 1 - k;
   real point[3];
@@ -102,7 +102,7 @@ DEVICE HalfPlane side_of(const Solid& s, int face, int k, const Plane& p, real s
   return {nx, ny, fma_(nx, from.x, ny * from.y), slack * (abs_(nx) + abs_(ny))};
 }
 
-DEVICE void put_contact(const real* point, real dist, const real* normal, real sign, const real* origin, Contact* out) {
+DEVICE_CALL void put_contact(const real* point, real dist, const real* normal, real sign, const real* origin, Contact* out) {
   out->dist = dist;
   for (int i = 0; i < 3; ++i) {
     out->pos[i] = origin[i] + point[i];

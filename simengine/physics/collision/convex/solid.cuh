@@ -122,9 +122,9 @@ DEVICE int last_face(const Solid& s) { return s.touches ? s.model->vert_adr()[s.
 DEVICE_CALL bool face_touches(const Solid& s, int face) {
   const int begin = s.model->face_adr()[face], end = s.model->face_adr()[face + 1];
   int held = 1;
-  OVERLAPPED for (int k = begin; k < end; ++k) {
+  ROLLED for (int k = begin; k < end; ++k) {
     const int corner = s.model->face_vert()[k];
-    for (int t = 1; t < s.touches; ++t) held += corner == s.touch[t];
+    held += (s.touches > 1 && corner == s.touch[1]) + (s.touches > 2 && corner == s.touch[2]);
   }
   return held >= s.touches;
 }
@@ -179,7 +179,7 @@ DEVICE void face_normal_of(const Solid& s, int face, real* normal) {
   to_world(normal, s.shape->mat, s.model->face_normal() + 3 * face);
 }
 
-DEVICE void corner_of(const Solid& s, int corner, real* out) {
+DEVICE_CALL void corner_of(const Solid& s, int corner, real* out) {
   const real* vert = s.model->hull_vert() + 3 * (s.first + corner);
   real local[3];
   for (int i = 0; i < 3; ++i) local[i] = s.scale[i] * vert[i];
@@ -192,7 +192,7 @@ DEVICE int edges_of(const Solid& s) {
   return s.line || s.touches == 2 ? 1 : s.touches == 1 ? last_face(s) - first_face(s) : 0;
 }
 
-DEVICE void edge_of(const Solid& s, int edge, real* from, real* to) {
+DEVICE_CALL void edge_of(const Solid& s, int edge, real* from, real* to) {
   if (s.line) {
     for (int i = 0; i < 3; ++i) {
       from[i] = s.end[0][i];
