@@ -14,7 +14,8 @@
 //                see tile.h. Bodies of tiled kernels write select() where worlds may take different branches.
 //
 // Collectives: lane_sum is the sum over all lanes, lane_most the largest x, and lane_least the smallest. lane_get is x
-// of one lane. lane_scan is the sum over the lower lanes. lane_sum_of_key is the sum over the lower lanes with the same
+// of one lane. lane_scan is the sum over the lower lanes, and lane_rank the number of those with a flag; total is that
+// over all lanes. lane_sum_of_key is the sum over the lower lanes with the same
 // key; its total is that over all lanes with the key, and `first` is true for the first of them. lane_ballot has a bit
 // for each lane whose x is not zero, and lane_match for each lane with the same x; they exist on the GPU only, for
 // groups of at most 32 lanes. lower_at sets an integer in memory to the minimum of itself and x, atomically; the result
@@ -150,6 +151,12 @@ DEVICE int lane_scan(int x, int* total) {
   *total = __shfl_sync(lane_mask(), inclusive, LANES - 1, LANES);
   return inclusive - x;
 }
+// The number of lower lanes with a flag; total receives that of all lanes.
+DEVICE int lane_rank(bool flag, int* total) {
+  const unsigned flags = lane_ballot(flag);
+  *total = __popc(flags);
+  return __popc(flags & ((1u << lane()) - 1u));
+}
 #else  // one block is one group
 DEVICE void lane_sync() { __syncthreads(); }
 // Combine x over all lanes, within warps and then across them; the order depends on LANES alone.
@@ -229,6 +236,7 @@ DEVICE int lane_scan(int x, int* total) {
   __syncthreads();
   return (warp > 0 ? before : 0) + inclusive - x;
 }
+DEVICE int lane_rank(bool flag, int* total) { return lane_scan(flag, total); }
 #endif
 
 DEVICE void lower_at(int* place, int x) { atomicMin(place, x); }
@@ -254,6 +262,7 @@ DEVICE int lane_scan(int x, int* total) {
   *total = x;
   return 0;
 }
+DEVICE int lane_rank(bool flag, int* total) { return lane_scan(flag, total); }
 DEVICE void lower_at(int* place, int x) { *place = x < *place ? x : *place; }
 DEVICE void publish_fence() {}
 
@@ -343,6 +352,7 @@ DEVICE int lane_scan(int x, int* total) {
   *total = sum;
   return before;
 }
+DEVICE int lane_rank(bool flag, int* total) { return lane_scan(flag, total); }
 DEVICE void lower_at(int* place, int x) {
   int there = __atomic_load_n(place, __ATOMIC_RELAXED);
   while (x < there && !__atomic_compare_exchange_n(place, &there, x, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {

@@ -27,8 +27,8 @@ from simengine.model.tendons import path_table
 _DISABLE = mujoco.mjtDisableBit
 
 MOST_KEPT = 256
-"""Room for contacts of searched pairs of a world that counting keeps for the narrowphase, which searches again for those
-beyond; see `collision_search`."""
+"""Room for contacts of searched pairs of a world that counting keeps for the narrowphase, which searches again for
+those beyond; see `collision_search`."""
 
 
 def initial_state(mj: mujoco.MjModel) -> dict[str, np.ndarray]:

@@ -23,7 +23,7 @@ MAX_WORLDS_OWN_ADDRESSES = 1024
 """Up to this many worlds, each world adds up the counts of all worlds in less time than waiting for a scan takes."""
 
 
-GROUPS_OF_SEARCHES = 16384
+GROUPS_OF_SEARCHES = 8192
 """About so many groups of lanes keep a GPU busy with searches."""
 
 MOST_PARTS = 8

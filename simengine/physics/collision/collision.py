@@ -5,8 +5,8 @@
 registers and instruction fetches even in models that never run it. It lists the pairs that need a search, so that each
 lane has one, and keeps what it finds for the narrowphase. Where shapes overlap, all lanes share the search of a pair.
 
-`collision_list`, `collision_search` and `collision_count` do the same one after another, so that several groups of lanes
-share the searches of a world.
+`collision_list`, `collision_search` and `collision_count` do the same one after another, so that several groups of
+lanes share the searches of a world.
 """
 
 from dataclasses import replace

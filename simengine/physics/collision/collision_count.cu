@@ -14,8 +14,9 @@ DEVICE int add_found(const Model& m, const int* search_cand, const int* search_f
   int contacts = 0;
   ROLLED for (int base = 0; base < m.ncand(); base += LANES) {
     const int c = base + lane();
-    int total;
-    const int before = lane_scan(c < m.ncand() ? cand_adr[c] : 0, &total);
+    const int number = c < m.ncand() ? cand_adr[c] : 0;
+    int total, before = lane_rank(number != 0, &total);
+    if (total) before = lane_scan(number, &total);  // of most pairs, none touches
     if (c < m.ncand()) cand_adr[c] = contacts + before;
     contacts += total;
   }

@@ -36,7 +36,7 @@ DEVICE Tally list_pairs(const Model& m, bool healthy, const real* geom_xpos, con
       Contact found[MAX_CONTACTS];
       number = count_pair<collide_any, true>(m, c, geom_xpos, geom_xmat, found, &more_rows);
     }
-    const int place = tally.sum + lane_scan(searching ? search : number, &total);
+    const int place = tally.sum + (searching ? lane_rank(search, &total) : lane_scan(number, &total));
     if (c < m.ncand()) cand_adr[c] = searching ? number : place;
     if (search) search_cand[place] = c;
     if (number) tally.types |= 1 << m.cand_type()[c];

@@ -102,7 +102,8 @@ DEVICE_CALL HalfPlane side_of(const Solid& s, int face, int k, const Plane& p, r
   return {nx, ny, fma_(nx, from.x, ny * from.y), slack * (abs_(nx) + abs_(ny))};
 }
 
-DEVICE_CALL void put_contact(const real* point, real dist, const real* normal, real sign, const real* origin, Contact* out) {
+DEVICE_CALL void put_contact(const real* point, real dist, const real* normal, real sign, const real* origin,
+                             Contact* out) {
   out->dist = dist;
   for (int i = 0; i < 3; ++i) {
     out->pos[i] = origin[i] + point[i];
