@@ -88,6 +88,8 @@ _HEADERS_AFTER_MODEL = (
     "pgs_registers.cuh",
     "row_islands.cuh",
     "tangents.cuh",
+    "noslip_rows.cuh",
+    "noslip_sweeps.cuh",
 )
 
 _LARGE_HEADERS = ("large.cuh", "large_hessian.cuh", "large_pgs.cuh")

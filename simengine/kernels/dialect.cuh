@@ -13,12 +13,12 @@
 //   host, tile   one lane that works on TILE worlds at once: a real number is a vector with one entry for each world,
 //                see tile.h. Bodies of tiled kernels write select() where worlds may take different branches.
 //
-// Collectives: lane_sum is the sum over all lanes, lane_sums the same for several numbers at once, lane_most the largest
-// x, and lane_least the smallest. lane_scan is the sum over the lower lanes. lane_sum_of_key is the sum over the lower
-// lanes with the same key; its total is that over all lanes with the key, and `first` is true for the first of them.
-// lane_ballot has a bit for each lane whose x is not zero, and lane_match for each lane with the same x; they exist on
-// the GPU only, for groups of at most 32 lanes. lower_at sets an integer in memory to the minimum of itself and x,
-// atomically; the result does not depend on the order of the lanes.
+// Collectives: lane_sum is the sum over all lanes, lane_sums the same for several numbers at once, lane_most the
+// largest x, and lane_least the smallest. lane_scan is the sum over the lower lanes. lane_sum_of_key is the sum over
+// the lower lanes with the same key; its total is that over all lanes with the key, and `first` is true for the first
+// of them. lane_get is the x of another lane. lane_ballot has a bit for each lane whose x is not zero, and lane_match
+// for each lane with the same x. These three exist on the GPU only, for groups of at most 32 lanes. lower_at sets an
+// integer in memory to the minimum of itself and x, atomically; the result does not depend on the order of the lanes.
 //
 // The build defines REAL (float or double), REAL_IS_FLOAT and LANES.
 #pragma once
@@ -54,9 +54,9 @@ typedef bool truth;  // of a comparison of real numbers
 // DEVICE_CALL is for large functions with several callers: inlined, they would exceed the instruction cache.
 //
 // LANE_FOR divides a loop among the lanes. It is not unrolled, because kernels contain many such loops, and code that
-// exceeds the instruction cache costs more than a branch. ROLLED has the same effect on a serial loop. The loads of four
-// rounds of an OVERLAPPED loop overlap. An UNROLLED loop has a fixed number of rounds. DOF_FOR is for loops over nv: with
-// fewer than 32 lanes, nv is at most LANES, so that a lane has at most one iteration.
+// exceeds the instruction cache costs more than a branch. ROLLED has the same effect on a serial loop. The loads of
+// four rounds of an OVERLAPPED loop overlap. An UNROLLED loop has a fixed number of rounds. DOF_FOR is for loops over
+// nv: with fewer than 32 lanes, nv is at most LANES, so that a lane has at most one iteration.
 #if SIMENGINE_GPU
 #define ROLLED _Pragma("unroll 1")
 #define OVERLAPPED _Pragma("unroll 4")

@@ -71,6 +71,8 @@ void chol_solve(real* x, const real* L, int n) {
 #include "pgs.cuh"
 #include "row_islands.cuh"
 #include "tangents.cuh"
+#include "noslip_rows.cuh"
+#include "noslip_sweeps.cuh"
 #include "noslip.cu"
 
 // Rows of one or two trees each, in the order of their types; contacts are the last half.
@@ -119,8 +121,9 @@ Problem problem_of(int count, int seed) {
   p.M.assign(size_t(nv * nv), 0), p.L = p.M;
   for (int i = 0; i < nv; ++i) {
     p.smooth.push_back(uniform()), p.acceleration.push_back(uniform());
-    for (int j = 0; j <= i; ++j) {
-      if (p.m.treeid[size_t(i)] == p.m.treeid[size_t(j)]) p.L[size_t(i * nv + j)] = i == j ? 1 + 0.5 * uniform() : 0.2 * uniform();
+    p.L[size_t(i * nv + i)] = 1 + 0.5 * uniform();
+    for (int j = 0; j < i; ++j) {
+      if (p.m.treeid[size_t(i)] == p.m.treeid[size_t(j)]) p.L[size_t(i * nv + j)] = 0.2 * uniform();
     }
     for (int j = 0; j <= i; ++j) {
       real sum = 0;

@@ -1,5 +1,5 @@
-// Islands of the rows of a world: as in MuJoCo, rows that share a kinematic tree, directly or through other rows, form an
-// island and are solved separately from the rest.
+// Islands of the rows of a world. As in MuJoCo, rows that share a kinematic tree, directly or through other rows, form
+// an island and are solved separately from the rest.
 #pragma once
 
 #define MOST_TREE_BITS 32

@@ -1,5 +1,5 @@
-// Whitened rows: Y = J inv(L') with qM = L L', so that A = J inv(M) J' is Y Y'; and sums along the rows. Each lane takes
-// whole rows.
+// Whitened rows: Y = J inv(L') with qM = L L', so that A = J inv(M) J' is Y Y'; and sums along the rows. Each lane
+// takes whole rows.
 #pragma once
 
 // Sums along a row: its residuals at two accelerations, and its entry on the diagonal of A and of A + R.
