@@ -137,9 +137,10 @@ class CallFactory:
             # The kernels of a shard that work in global memory share one buffer, so hazards put them in order.
             works_in = store.scratch(shard.index_in_group, global_words(places)) if places.words else None
             args, scratch = [*args, works_in], 0
+        parts = scalars["parts"] if kernel.in_parts else 1
         launch = store.backend.launch(
             self.functions[kernel],
-            len(COLUMNS_OF[FIELD[kernel.reads[0]].space]) if kernel.unit == "column" else shard.size,
+            len(COLUMNS_OF[FIELD[kernel.reads[0]].space]) if kernel.unit == "column" else shard.size * parts,
             lanes,
             scratch,
             args,
@@ -159,7 +160,7 @@ class CallFactory:
             tag=Tag((shard.group,), shard.number, kernel.name),
             tiled=self._tiled(kernel, (*reads, *writes, *updates)) if listed is None else (),
         )
-        return SizedCall(call, store, lanes, scratch, ahead, kernel.unit == "column")
+        return SizedCall(call, store, lanes, scratch, ahead, kernel.unit == "column", parts)
 
     def _tiled(self, kernel: Kernel, touched: tuple[int, ...]) -> tuple[int, ...]:
         """The segments that a call over all worlds touches tile by tile.
@@ -168,7 +169,8 @@ class CallFactory:
         an exception for a kernel that adds up the counts of all worlds of the shard itself.
         """
         of_all = self.ids(("counts",) if kernel.own_addresses else (), None)
-        return tuple(segment for segment in touched if segment not in of_all) if kernel.unit == "world" else ()
+        by_world = kernel.unit == "world" and not kernel.in_parts
+        return tuple(segment for segment in touched if segment not in of_all) if by_world else ()
 
     def _scratch_ids(self, works_in: Buffer | None) -> tuple[int, ...]:
         return () if works_in is None else (self.segments.intern("scratch", self.shard.number, None),)
@@ -286,12 +288,18 @@ class CallFactory:
 
 
 class SizedCall:
-    """A call, and its copies for other numbers of units. A scan has one call, since its number of columns is fixed."""
+    """A call, and its copies for other numbers of units. A scan has one call, since its number of columns is fixed.
 
-    __slots__ = ("_by_units", "_lanes", "_packed", "_scan", "_scratch", "_store", "call")
+    Several groups of lanes work on a unit if it has `parts`.
+    """
 
-    def __init__(self, call: KernelCall, store: GroupStore, lanes: int, scratch: int, packed: bool, scan: bool):
+    __slots__ = ("_by_units", "_lanes", "_packed", "_parts", "_scan", "_scratch", "_store", "call")
+
+    def __init__(
+        self, call: KernelCall, store: GroupStore, lanes: int, scratch: int, packed: bool, scan: bool, parts: int = 1
+    ):
         self.call = call
+        self._parts = parts
         self._scan = scan
         self._store = store
         self._lanes = lanes
@@ -305,6 +313,7 @@ class SizedCall:
             return self.call
         call = self._by_units.get(units)
         if call is None:
-            launch = self._store.backend.resize(self.call.launch, units, self._lanes, self._scratch, self._packed)
+            groups = units * self._parts
+            launch = self._store.backend.resize(self.call.launch, groups, self._lanes, self._scratch, self._packed)
             call = self._by_units[units] = replace(self.call, launch=launch)
         return call

@@ -201,7 +201,8 @@ def world_function(kernel: Kernel, until: int | None = None) -> str:
         until: number of bodies to run; None for all of them.
     """
     names = [p.split()[-1].lstrip("*") for p in parameters(kernel)]
-    received = ["const Header& header", *parameters(kernel)[1:], "int world", "real* scratch"]
+    part = ["int part"] if kernel.in_parts else []
+    received = ["const Header& header", *parameters(kernel)[1:], "int world", "real* scratch", *part]
     suffix = "world" if until is None else "before"
     lines = [f"DEVICE void {kernel.name}_{suffix}({', '.join(received)}) {{"]
     if kernel.on_islands:
@@ -275,6 +276,13 @@ def _copy_out(kernel: Kernel, name: str) -> str:
     return f"  if ({name}) copy_out({_pointer(kernel, name)}, w_{name}, {count});"
 
 
+def slot_of(kernel: Kernel, place: str) -> list[str]:
+    """C statements that give the slot of the launch, and the part of its world, of the group of lanes at a place."""
+    if not kernel.in_parts:
+        return [f"const int slot = {place};"]
+    return [f"const int place = {place};", "const int slot = place / parts, part = place % parts;"]
+
+
 def unit_of(kernel: Kernel) -> str:
     """C expression for the unit in a slot of the launch: its world, or the island's number within its class."""
     return "slot" if kernel.on_islands or kernel.unit == "slice" else "worlds ? worlds[slot] : begin + slot"
@@ -300,11 +308,11 @@ def _cuda_entry(kernel: Kernel) -> str:
         f'extern "C" __global__ void {bounds} {kernel.name}({", ".join(parameters(kernel))}{memory}) {{\n'
         "  if (full && (full[0] | full[1])) return;\n"
         "  extern __shared__ real4_storage shared[];\n"
-        "  const int slot = blockIdx.x * blockDim.y + threadIdx.y;\n"
+        f"  {' '.join(slot_of(kernel, 'blockIdx.x * blockDim.y + threadIdx.y'))}\n"
         "  if (slot >= (worlds ? *num_listed : n)) return;\n"
         f"  const int world = {unit_of(kernel)};\n"
         f"  real* scratch = {own};\n"
-        f"  {kernel.name}_world({call}, world, scratch);\n}}\n"
+        f"  {kernel.name}_world({call}, world, scratch{', part' * kernel.in_parts});\n}}\n"
     )
 
 
@@ -334,11 +342,11 @@ def _task_entry(kernel: Kernel) -> str:
     place = "LANES > 32 ? slot : group_in_block()" if kernel.unit == "world" else "LANES > 32 ? 0 : group_in_block()"
     lines += [
         "  if (full && (full[0] | full[1])) return;",
-        "  const int slot = LANES > 32 ? tile : tile * (32 / LANES) + group_in_block();",
+        f"  {' '.join(slot_of(kernel, 'LANES > 32 ? tile : tile * (32 / LANES) + group_in_block()'))}",
         "  if (slot >= (worlds ? *num_listed : n)) return;",
         f"  const int world = {unit_of(kernel)};",
         f"  real* scratch = work + size_t({place}) * (scratch_words + COLUMN_WORDS);",
-        f"  {kernel.name}_world({call}, world, scratch);",
+        f"  {kernel.name}_world({call}, world, scratch{', part' * kernel.in_parts});",
         "}",
     ]
     return "\n".join(lines) + "\n"

@@ -14,11 +14,12 @@
 //                see tile.h. Bodies of tiled kernels write select() where worlds may take different branches.
 //
 // Collectives: lane_sum is the sum over all lanes, lane_sums the same for several numbers at once, lane_most the
-// largest x, and lane_least the smallest. lane_scan is the sum over the lower lanes. lane_sum_of_key is the sum over
-// the lower lanes with the same key; its total is that over all lanes with the key, and `first` is true for the first
-// of them. lane_get is the x of another lane. lane_ballot has a bit for each lane whose x is not zero, and lane_match
-// for each lane with the same x. These three exist on the GPU only, for groups of at most 32 lanes. lower_at sets an
-// integer in memory to the minimum of itself and x, atomically; the result does not depend on the order of the lanes.
+// largest x, and lane_least the smallest. lane_get is x of one lane. lane_scan is the sum over the lower lanes.
+// lane_sum_of_key is the sum over the lower lanes with the same key; its total is that over all lanes with the key, and
+// `first` is true for the first of them. lane_get_int is lane_get of an integer, lane_ballot has a bit for each lane
+// whose x is not zero, and lane_match for each lane with the same x; these three exist on the GPU only, for groups of
+// at most 32 lanes. lower_at sets an integer in memory to the minimum of itself and x, atomically; the result does not
+// depend on the order of the lanes.
 //
 // The build defines REAL (float or double), REAL_IS_FLOAT and LANES.
 #pragma once
@@ -196,6 +197,14 @@ DEVICE int lane_most(int x) {
 DEVICE real lane_least(real x) {
   return lane_combine(x, [](real a, real b) { return a < b ? a : b; });
 }
+DEVICE real lane_get(real x, int from) {
+  __shared__ real slot;
+  if (lane() == from) slot = x;
+  __syncthreads();
+  x = slot;
+  __syncthreads();
+  return x;
+}
 DEVICE int lane_any(int x) { return __syncthreads_or(x); }
 DEVICE int lane_sum_of_key(int key, int x, int* total, bool* first) {
   __shared__ int keys[LANES], values[LANES];
@@ -251,6 +260,7 @@ DEVICE int lane_or(int x) { return x; }
 DEVICE int lane_any(int x) { return x != 0; }
 DEVICE int lane_most(int x) { return x; }
 DEVICE real lane_least(real x) { return x; }
+DEVICE real lane_get(real x, int from) { return x; }
 DEVICE int lane_sum_of_key(int key, int x, int* total, bool* first) {
   *total = x;
   *first = true;
@@ -311,6 +321,13 @@ DEVICE real lane_least(real x) {
   lane_slot[lane()] = x;
   lane_sync();
   for (int i = 0; i < LANES; ++i) x = lane_slot[i] < x ? lane_slot[i] : x;
+  lane_sync();
+  return x;
+}
+DEVICE real lane_get(real x, int from) {
+  lane_slot[lane()] = x;
+  lane_sync();
+  x = lane_slot[from];
   lane_sync();
   return x;
 }

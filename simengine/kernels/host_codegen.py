@@ -69,8 +69,10 @@ def host_entry(kernel: Kernel) -> str:
             "  const int count = worlds ? *num_listed : n;",
             "  for (int slot = 0; slot < count; ++slot) {",
             f"    const int world = {unit_of(kernel)};",
-            f"    {kernel.name}_world({call}, world, scratch);",
-            "    lane_sync();",  # the next world uses the same scratch
+            "    for (int part = 0; part < parts; ++part) {" if kernel.in_parts else "    {",
+            f"      {kernel.name}_world({call}, world, scratch{', part' * kernel.in_parts});",
+            "      lane_sync();",  # the next world uses the same scratch
+            "    }",
             "  }",
             "}",
         ]

@@ -118,6 +118,11 @@ class Kernel:
         return tuple(n for n in wanted if n not in self.reads)
 
     @property
+    def in_parts(self) -> bool:
+        """Whether several groups of lanes work on a world, each on a part of its work."""
+        return "parts" in self.scalars
+
+    @property
     def solves_symmetric(self) -> bool:
         """Whether a body solves systems with a symmetric matrix of the size of nv."""
         return any(stage.symmetric for stage in self.stages)
@@ -151,8 +156,8 @@ class Kernel:
 
     @cached_property
     def scalars(self) -> tuple[str, ...]:
-        """Integer launch arguments of the bodies, without "world", which every unit computes itself."""
-        names = [name for stage in self.stages for name in stage.scalars if name != "world"]
+        """Integer launch arguments of the bodies, without "world" and "part", which every unit computes itself."""
+        names = [name for stage in self.stages for name in stage.scalars if name not in ("world", "part")]
         return tuple(dict.fromkeys([*names, *(("shard_size", "contact_capacity") if self.own_addresses else ())]))
 
     @cached_property

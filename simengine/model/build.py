@@ -20,14 +20,15 @@ from simengine.model.meshes import hull_table
 from simengine.model.pairs import POLYTOPE_WORDS, Candidate, can_lie, pair_table
 from simengine.model.rows import row_table
 from simengine.model.sensors import sensor_table
-from simengine.model.table import INT_OPTIONS, PAIR_TYPES, SIZES, TABLE, TABLE_BY_NAME
+from simengine.model.slopes import most_pieces, slope_table
+from simengine.model.table import INT_OPTIONS, PAIR_SLOTS, PAIR_TYPES, SIZES, TABLE, TABLE_BY_NAME
 from simengine.model.tendons import path_table
 
 _DISABLE = mujoco.mjtDisableBit
 
-MOST_KEPT = 128
-"""Most contacts of a world that counting keeps for the narrowphase, which searches again for those beyond; see
-`collision_general`."""
+MOST_KEPT = 256
+"""Room for contacts of searched pairs of a world that counting keeps for the narrowphase, which searches again for those
+beyond; see `collision_search`."""
 
 
 def initial_state(mj: mujoco.MjModel) -> dict[str, np.ndarray]:
@@ -68,6 +69,7 @@ def build_arrays(mj: mujoco.MjModel, pairs: list[Candidate], census: Census | No
     on_planes = of_plane if census is None else touching
     values |= hull_table(mj, touching | measured, flat, on_planes | measured)
     values |= length_table(mj) | path_table(mj) | actuator_table(mj) | sensor_table(mj)
+    values |= slope_table(mj, values)
     values |= row_table(mj, values["cand_condim"], values["cand_geom1"], values["cand_geom2"])
     values["stat_meaninertia"] = mj.stat.meaninertia
     values |= fluid_table(mj) | gravcomp_table(mj) | frame_table(mj)
@@ -110,6 +112,7 @@ def build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str, 
         **block_table(mj, False)[1],
         **collider_table(mj, False)[1],
         **search_sizes(arrays),
+        "npiece": most_pieces(arrays),
     }
     for field in TABLE:
         for dim, number in zip(field.dims, arrays[field.name].shape, strict=True):
@@ -121,8 +124,8 @@ def build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str, 
 def search_sizes(arrays: dict[str, np.ndarray]) -> dict[str, int]:
     """How many candidate pairs need a search, how many of their contacts counting keeps, and words of a polytope."""
     searched = arrays["cand_type"] == PAIR_TYPES.index("convex")
-    slots = int(np.count_nonzero(searched[arrays["slot_cand"]]))
     number = int(np.count_nonzero(searched))
+    slots = PAIR_SLOTS[PAIR_TYPES.index("convex")] * number
     return {"nsearch": number, "nkept": min(MOST_KEPT, slots), "npolytope": POLYTOPE_WORDS if number else 0}
 
 

@@ -15,6 +15,7 @@ SIZES: tuple[str, ...] = (
     *("nlevel", "nroot", "ncand", "nslot", "nsearch", "nkept", "npolytope"),
     *("nlimit", "nmoment", "neq", "nfriction", "ntree"),
     *("nblock", "nM", "nJ", "nwidest"),
+    *("nJten", "nJpart", "npathgroup", "npiece", "nJmom"),
     *("nsensor", "nsensordata", "ndistance"),
     *("nhullvert", "nface", "nfacevert", "ncubecell", "ncubevert"),
     *("nhfield", "nhfielddata"),
@@ -227,6 +228,19 @@ TABLE: tuple[TableField, ...] = (
     _i("path_geom", "npath", doc="derived: sphere or cylinder that the piece wraps around, -1 if none"),
     _i("path_side", "npath", doc="derived: site on the side where the path wraps, or inside the geom; -1 if none"),
     _r("path_scale", "npath", doc="derived: factor on the piece's length, from the pulley before it"),
+    _i("path_group", "npathgroup+1", doc="derived: first tendon of each group whose pieces are in scratch at a time"),
+    # derivatives of tendons' lengths that may differ from zero; see model/slopes.py
+    _i("ten_J_rowadr", "ntendon+1", doc="derived: first entry of each tendon in ten_J_entry"),
+    _i("ten_J_entry", "nJten", 2, doc="derived: tendon and dof, sorted"),
+    _i("ten_J_coladr", "nv+1", doc="derived: first entry of each dof in ten_J_rowind"),
+    _i("ten_J_rowind", "nJten", doc="derived: tendons, by dof"),
+    _i("ten_J_partadr", "nJten+1", doc="derived: first part of each entry in ten_J_part"),
+    _i("ten_J_part", "nJpart", 2, doc="derived: piece; does the dof move its first site (1), second (2), geom (4)"),
+    # the same for actuators' lengths
+    _i("moment_rowadr", "nu+1", doc="derived: first entry of each actuator in moment_entry"),
+    _i("moment_entry", "nJmom", 2, doc="derived: actuator and dof, sorted"),
+    _i("moment_coladr", "nv+1", doc="derived: first entry of each dof in moment_rowind"),
+    _i("moment_rowind", "nJmom", doc="derived: actuators, by dof"),
     # actuators on joints and fixed tendons; a moment is an actuator's gear times the coefficient of one joint
     _i("jnt_momentnum", "njnt", doc="derived: number of moments about the joint"),
     _i("jnt_momentadr", "njnt", doc="derived: first of them; they are ordered by joint, then by actuator"),

@@ -11,7 +11,13 @@ from simengine.physics.actuation.actuation import ACTUATION
 from simengine.physics.actuation.actuation_general import ACTUATION_GENERAL
 from simengine.physics.actuation.adhesion import ADHESION
 from simengine.physics.actuation.transmission import TRANSMISSION
-from simengine.physics.collision.collision import COLLISION, COLLISION_GENERAL
+from simengine.physics.collision.collision import (
+    COLLISION,
+    COLLISION_COUNT,
+    COLLISION_GENERAL,
+    COLLISION_LIST,
+    COLLISION_SEARCH,
+)
 from simengine.physics.collision.narrowphase import NARROWPHASE
 from simengine.physics.collision.scan import SCAN
 from simengine.physics.constraints.constraint import CONSTRAINT
@@ -119,9 +125,10 @@ SOLVERS: dict[str, Stage] = {
 
 FUSED_INTEGRATORS = ("euler", "rk4")
 
-_COUNTS = frozenset({"cand_adr", "search_cand", "kept_contact", "ncon", "nefc", "counts"})
+_COUNTS = frozenset({"cand_adr", "search_cand", "search_found", "kept_contact", "ncon", "nefc", "counts"})
 _ROWS = frozenset(f.name for f in FIELDS if f.space == "row")
 _CONTACTS = frozenset(f.name for f in FIELDS if f.space == "contact")
+_WRITTEN_ONCE = frozenset({"ten_J", "site_xpos", "site_xmat"})  # in scratch, those of hundreds of sites fill it
 _ROWS_READ_ONCE = frozenset({"efc_J"})  # PGS works on efc_Y; without efc_J the scratch holds more rows
 
 
@@ -141,7 +148,7 @@ POSITION = Kernel(
 POSITION_GENERAL = Kernel(
     "position_general",
     (GUARD, KINEMATICS, SITES, COM_POS, TENDON, COLLISION_GENERAL),
-    direct=_COUNTS | {"ten_J"},
+    direct=_COUNTS | _WRITTEN_ONCE,
     preload=frozenset({"qpos"}),
     min_blocks_per_multiprocessor=2,
 )
@@ -152,7 +159,7 @@ POSES = Kernel(
 POSES_GENERAL = Kernel(
     "poses_general",
     POSITION_GENERAL.stages[:-1],
-    direct=frozenset({"ten_J"}),
+    direct=_WRITTEN_ONCE,
     preload=frozenset({"qpos"}),
     min_blocks_per_multiprocessor=2,
 )
@@ -236,6 +243,14 @@ def position(general: bool) -> Kernel:
 def position_in_two(general: bool) -> tuple[Kernel, Kernel]:
     """The same as two kernels: guard and kinematics, then contact counts, for which `smooth` need not wait."""
     return (POSES_GENERAL, single(COLLISION_GENERAL)) if general else (POSES, single(COLLISION))
+
+
+SEARCHES = (
+    single(COLLISION_LIST),
+    replace(single(COLLISION_SEARCH), min_blocks_per_multiprocessor=3),
+    single(COLLISION_COUNT),
+)
+"""Contact counts as three kernels, of which the second has several groups of lanes for each world."""
 
 
 def post(general_rows: bool) -> Kernel:
@@ -322,6 +337,7 @@ def step_kernels(integrator: str, solver: str = SOLVE_NEWTON_UNILATERAL.name) ->
         POSITION_GENERAL,
         POSES,
         POSES_GENERAL,
+        *SEARCHES,
         SMOOTH,
         SMOOTH_FLUID,
         SMOOTH_GENERAL,

@@ -149,7 +149,8 @@ def plan_evaluation(selection: Selection, rk_stage: int) -> Evaluation:
         *over_worlds((catalogue.ACTIVATION_KERNEL,) if selection.integrator and model.na else ()),
     )
     launches = tuple(_in_variant(selection, item) for item in chosen)
-    scalars = {"rk_stage": rk_stage, "rk_last": 3 if selection.integrator == "rk4" else 0}
+    last = 3 if selection.integrator == "rk4" else 0
+    scalars = {"parts": selection.search_parts, "rk_stage": rk_stage, "rk_last": last}
     return Evaluation(launches, selection.wanted | fields_needed(_kernels(launches)), scalars)
 
 

@@ -24,10 +24,14 @@ def class_bounds(model: ModelTable) -> tuple[int, ...]:
     return tuple(min(model.nv, bound) for bound in bounds) if model.has_islands else ()
 
 
+def works_in_blocks(model: ModelTable) -> bool:
+    """Whether a whole block works on each world on a GPU."""
+    return model.has_islands and model.nv > _MOST_DOFS_OF_A_WARP
+
+
 def lanes_of_world(model: ModelTable, backend: Backend) -> int:
     """The number of lanes that work on a world."""
-    large = model.has_islands and model.nv > _MOST_DOFS_OF_A_WARP
-    return backend.wide_lanes if large else backend.lanes(model.nv)
+    return backend.wide_lanes if works_in_blocks(model) else backend.lanes(model.nv)
 
 
 def lanes_of_islands(model: ModelTable, backend: Backend) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ from simengine.model.model_table import ModelTable
 from simengine.model.table import PAIR_TYPES
 from simengine.plan import catalogue
 from simengine.plan.islands import fitting, in_blocks, island_integrator
+from simengine.plan.scratch import works_in_blocks
 from simengine.plan.tiles import has_tiles, moves_in_tiles, tiled_position
 from simengine.state.fields import FIELD, NUM_CLASSES, ROW_CLASSES, SENSED, entry_shape
 
@@ -20,6 +21,13 @@ MERGED_DUAL_WORLDS = 512
 
 MAX_WORLDS_OWN_ADDRESSES = 1024
 """Up to this many worlds, each world adds up the counts of all worlds in less time than waiting for a scan takes."""
+
+
+GROUPS_OF_SEARCHES = 16384
+"""About so many groups of lanes keep a GPU busy with searches."""
+
+MOST_PARTS = 8
+"""Most groups of lanes that share the searches of a world; few worlds have more searches that take long."""
 
 
 @dataclass(frozen=True)
@@ -80,14 +88,21 @@ class Selection:
         """Guard, kinematics and contact counts.
 
         They are two kernels if launches are merged, so that the motion does not wait for the counts, or if the first is
-        tiled.
+        tiled. Counting is three if pairs need a search, so that worlds with many searches do not take long.
         """
         general = self.model.general_position
         if self.tiled:
             return tiled_position(self.model)
+        if self.model.nsearch and not works_in_blocks(self.model):
+            return (*fitting(self.model, catalogue.POSES_GENERAL), *catalogue.SEARCHES)
         if self.merged:
             return catalogue.position_in_two(general)
         return fitting(self.model, catalogue.position(general))
+
+    @property
+    def search_parts(self) -> int:
+        """How many groups of lanes share the searches of a world."""
+        return max(1, min(MOST_PARTS, GROUPS_OF_SEARCHES // self.worlds))
 
     def motion(self) -> tuple[Kernel, ...]:
         """The motion without constraints, and the wanted fields that follow from it."""

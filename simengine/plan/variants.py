@@ -100,7 +100,8 @@ def variant_for(model: ModelTable, kernel: Kernel, matrix_rows: int = 0, dual_ro
 def with_largest_faces() -> tuple[Kernel, ...]:
     """Every variant with room for the largest faces."""
     general = catalogue.POSITION_GENERAL
-    kernels = (general, *map(catalogue.single, general.stages), *catalogue.NARROW.values(), *PAIR_KERNELS)
+    searches = (*map(catalogue.single, general.stages), *catalogue.SEARCHES)
+    kernels = (general, *searches, *catalogue.NARROW.values(), *PAIR_KERNELS)
     return tuple(variant for k in kernels if (variant := with_face_capacity(k, FACE_CORNERS[-1])) != k)
 
 

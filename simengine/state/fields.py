@@ -197,7 +197,9 @@ _FIELDS: tuple[Field, ...] = (
     # collision and counting
     _w("cand_adr", "ncand+1", doc="first contact of each candidate pair within its world", kind="int"),
     _b("search_cand", "nsearch", doc="candidate pairs that need a search and may touch, in order; then -1", kind="int"),
-    _b("kept_contact", "nkept", 7, doc="distance, position and normal of the first contacts of these pairs [m]"),
+    _b("search_found", "nsearch", doc="contacts that their search found, plus 256 times their rows", kind="int"),
+    _b("kept_contact", "nkept", 7, doc="distance, position and normal of contacts of the first of them, four each [m]"),
+    _b("pair_tally", 3, doc="pairs without a search: rows, types with contacts (bits); listed pairs", kind="int"),
     _w("ncon", doc="contacts of the world", kind="int"),
     _w("nefc", doc="constraint rows of the world", kind="int"),
     Field("counts", "int", (), "column", "the numbers that COLUMNS names, per world"),

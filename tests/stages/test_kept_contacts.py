@@ -8,6 +8,7 @@ import pytest
 
 from simengine import Simulation, load_model
 from simengine.model import build, load_table
+from simengine.plan import catalogue
 from tests.stages.harness import Memory, arguments, call
 from tests.stages.harness_chain import single
 
@@ -68,6 +69,22 @@ def test_the_narrowphase_takes_what_counting_kept(monkeypatch: pytest.MonkeyPatc
     found = memory.own("contact_dist")[memory.own("contact_dist") != 0]
     assert len(found) > 10
     assert (found > 0.5).all()
+
+
+@pytest.mark.parametrize("parts", [1, 2, 5, 8])
+def test_groups_of_lanes_that_share_searches_count_and_keep_the_same(parts: int) -> None:
+    mj = heap()
+    found = []
+    for kernels in ((single("collision_general"),), catalogue.SEARCHES):
+        memory = Memory(load_table(mj), "float64", WORLDS, 500, 0)
+        memory.set({"qpos": states(mj, WORLDS), "world_status": np.eye(1, WORLDS, 3, dtype=np.int32)[0]})
+        for kernel in (single("kinematics"), *kernels):
+            call(kernel, memory, arguments(kernel, memory, scalars={"parts": parts}))
+        written = ("cand_adr", "search_cand", "search_found", "kept_contact", "ncon", "nefc", "counts")
+        found.append({name: memory.own(name).copy() for name in written})
+    assert (found[0]["search_cand"] >= 0).sum() > 10 * WORLDS
+    for name, values in found[0].items():
+        np.testing.assert_array_equal(values, found[1][name], err_msg=name)
 
 
 def test_models_without_such_pairs_keep_nothing() -> None:

@@ -39,7 +39,10 @@ DEVICE void actuation_general(const Model& m, const real* ctrl, const real* act,
   DOF_FOR(v, m.nv()) {
     const int j = m.dof_jntid()[v];
     real sum = 0;
-    ROLLED for (int u = 0; u < m.nu(); ++u) sum = fma_(actuator_moment[u * m.nv() + v], actuator_force[u], sum);
+    OVERLAPPED for (int e = m.moment_coladr()[v]; e < m.moment_coladr()[v + 1]; ++e) {
+      const int u = m.moment_rowind()[e];
+      sum = fma_(actuator_moment[u * m.nv() + v], actuator_force[u], sum);
+    }
     if (m.jnt_actfrclimited()[j]) {
       sum = clamp_(sum, m.jnt_actfrcrange()[2 * j], m.jnt_actfrcrange()[2 * j + 1]);
     }

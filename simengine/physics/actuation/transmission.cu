@@ -117,8 +117,11 @@ DEVICE void transmission(const Model& m, const real* qpos, const real* qvel, con
   }
   lane_sync();
   // (2) moments: derivatives of the lengths with respect to the velocities
-  LANE_FOR(e, m.nu() * nv) {
-    const int u = e / nv, v = e % nv, type = m.actuator_trntype()[u], id = m.actuator_trnid()[2 * u];
+  LANE_FOR_LOADS(e, m.nu() * nv) actuator_moment[e] = 0;
+  lane_sync();
+  LANE_FOR(e, m.nJmom()) {
+    const int u = m.moment_entry()[2 * e], v = m.moment_entry()[2 * e + 1];
+    const int type = m.actuator_trntype()[u], id = m.actuator_trnid()[2 * u];
     real value;
     if (type == TRN_SITE || type == TRN_SLIDERCRANK) {
       value = site_moment(m, u, v, cdof, wrench + 12 * u);
@@ -129,13 +132,16 @@ DEVICE void transmission(const Model& m, const real* qpos, const real* qvel, con
     } else {
       value = joint_moment(m, u, id, v, qpos);
     }
-    actuator_moment[e] = value;
+    actuator_moment[u * nv + v] = value;
   }
   lane_sync();
   // (3) velocities, which MuJoCo leaves at zero for an actuator that moves nothing
   LANE_FOR(u, m.nu()) {
     real velocity = 0;
-    ROLLED for (int v = 0; v < nv; ++v) velocity = fma_(actuator_moment[u * nv + v], qvel[v], velocity);
+    OVERLAPPED for (int e = m.moment_rowadr()[u]; e < m.moment_rowadr()[u + 1]; ++e) {
+      const int v = m.moment_entry()[2 * e + 1];
+      velocity = fma_(actuator_moment[u * nv + v], qvel[v], velocity);
+    }
     actuator_velocity[u] = m.opt_actuation() ? velocity : R(0.0);
   }
   lane_sync();

@@ -4,6 +4,9 @@
 `collision_general` handles every pair type and every type of row. There are two stages because more code costs
 registers and instruction fetches even in models that never run it. It lists the pairs that need a search, so that each
 lane has one, and keeps what it finds for the narrowphase. Where shapes overlap, all lanes share the search of a pair.
+
+`collision_list`, `collision_search` and `collision_count` do the same one after another, so that several groups of lanes
+share the searches of a world.
 """
 
 from dataclasses import replace
@@ -25,7 +28,32 @@ COLLISION_GENERAL = replace(
     of=("collision",),
     collides="any",
     reads=("qpos", "eq_active", "ten_length", "geom_xpos", "geom_xmat", "world_status"),
-    writes=("cand_adr", "search_cand", "kept_contact", "ncon", "nefc", "counts"),
+    writes=("cand_adr", "search_cand", "search_found", "kept_contact", "ncon", "nefc", "counts"),
     scratch=(("polytope", ("npolytope",)),),
+    shares=("collision_list", "collision_search", "collision_count"),
     flops=200,
+)
+COLLISION_LIST = Stage(
+    name="collision_list",
+    reads=("geom_xpos", "geom_xmat", "world_status"),
+    writes=("cand_adr", "search_cand", "pair_tally"),
+    collides="any",
+    flops=60,
+)
+COLLISION_SEARCH = Stage(
+    name="collision_search",
+    reads=("geom_xpos", "geom_xmat", "search_cand", "pair_tally"),
+    writes=("search_found", "kept_contact"),
+    scratch=(("polytope", ("npolytope",)),),
+    scalars=("part", "parts"),
+    shares=("convex",),
+    flops=200,
+)
+COLLISION_COUNT = Stage(
+    name="collision_count",
+    reads=("qpos", "eq_active", "ten_length", "world_status", "search_cand", "search_found", "pair_tally"),
+    writes=("ncon", "nefc", "counts"),
+    updates=("cand_adr",),
+    scalars=("shard_size",),
+    flops=20,
 )

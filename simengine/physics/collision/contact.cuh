@@ -122,12 +122,14 @@ struct ContactFields {
 // contacts of a world's pairs with a search. Their tangents follow from their normals.
 #define KEPT_REALS 7
 
-// Whether the contacts of a pair, of which there are `first` before, are kept.
-DEVICE bool is_kept(const Model& m, int first, int number) { return first + number <= m.nkept(); }
+#define FOUND_ROWS 256  // search_found holds the number of contacts, and the number of their rows times this
 
-DEVICE void put_kept(real* kept, int first, const Contact* found, int number) {
+// Whether the contacts of the search with this number are kept.
+DEVICE bool is_kept(const Model& m, int search) { return (search + 1) * MAX_CONVEX <= m.nkept(); }
+
+DEVICE void put_kept(real* kept, int search, const Contact* found, int number) {
   ROLLED for (int k = 0; k < number; ++k) {
-    real* to = kept + KEPT_REALS * (first + k);
+    real* to = kept + KEPT_REALS * (search * MAX_CONVEX + k);
     to[0] = found[k].dist;
     for (int i = 0; i < 3; ++i) {
       to[1 + i] = found[k].pos[i];
@@ -136,9 +138,9 @@ DEVICE void put_kept(real* kept, int first, const Contact* found, int number) {
   }
 }
 
-DEVICE void take_kept(const real* kept, int first, Contact* out, int number) {
+DEVICE void take_kept(const real* kept, int search, Contact* out, int number) {
   ROLLED for (int k = 0; k < number; ++k) {
-    const real* from = kept + KEPT_REALS * (first + k);
+    const real* from = kept + KEPT_REALS * (search * MAX_CONVEX + k);
     out[k].dist = from[0];
     for (int i = 0; i < 3; ++i) {
       out[k].pos[i] = from[1 + i];

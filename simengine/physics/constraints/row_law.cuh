@@ -113,39 +113,92 @@ DEVICE bool has_weight(const Rows& rows, int r, const real* weight) { return own
 
 struct LineLaw {
   real first, second;
+  real size;  // of the terms whose sum is `first`
 };
 
-// First and second derivative with respect to alpha of the cost of row r, or of the cone whose first row is r, at
-// residuals jar + alpha jv.
-DEVICE LineLaw line_law(const Model& m, const Rows& rows, int r, int dim, const real* jar, const real* jv,
-                        real alpha) {
+// The cost of a row, or of a cone, along a line: what it follows from is put where the first row's second derivatives
+// are, which a cone has room for.
+#define LINE_KIND 0
+#define LINE_MU 1
+#define LINE_N 2  // N at the start, and its slope
+#define LINE_DM 4
+#define LINE_SLOPE 5   // derivative of the quadratic cost at the start; word 6 is the kind of the next row
+#define LINE_UU 7      // products of U at the start and of its slope: UU, UV and VV
+#define LINE_CURVE 10  // second derivative of the quadratic cost
+#define LINE_SIZE 11   // size of the terms whose sum is its derivative
+#define LINE_D 1       // of a row: D, then its loss by friction, then its residual and the residual's slope
+#define LINE_NONE R(0.0)  // kinds: a later row of a cone; an equality; friction; what only pushes; a cone
+#define LINE_ALWAYS R(1.0)
+#define LINE_FRICTION R(2.0)
+#define LINE_PUSH R(3.0)
+#define LINE_CONE R(4.0)
+
+// Put what the cost of row r, or of the cone whose first row is r, follows from along jar + alpha jv.
+DEVICE void put_line(const Model& m, const Rows& rows, int r, const real* jar, const real* jv, real* line) {
+  const int dim = rows_together(m, rows, r), type = rows.type[r];
   const real* D = rows.D + r;
-  if (rows.type[r] != ROW_CONTACT_ELLIPTIC) {
-    const real x = fma_(alpha, jv[0], jar[0]);
-    const Zone zone = scalar_zone(rows, r, x);
-    if (zone == QUADRATIC) return {D[0] * x * jv[0], D[0] * jv[0] * jv[0]};
-    return {zone == FREE ? R(0.0) : (x < 0 ? -jv[0] : jv[0]) * rows.frictionloss[r], R(0.0)};
+  if (type != ROW_CONTACT_ELLIPTIC) {
+    line[LINE_KIND] = type == ROW_EQUALITY ? LINE_ALWAYS : type <= ROW_FRICTION_TENDON ? LINE_FRICTION : LINE_PUSH;
+    line[LINE_D] = D[0];
+    line[LINE_D + 1] = rows.frictionloss[r];
+    line[LINE_D + 2] = jar[0];
+    line[LINE_D + 3] = jv[0];
+    return;
   }
-  real x[MAX_CONE_ROWS];
-  for (int i = 0; i < dim; ++i) x[i] = fma_(alpha, jv[i], jar[i]);
-  const Cone cone = cone_at(m, rows, r, dim, x);
-  LineLaw law = {0, 0};
-  if (cone.zone == QUADRATIC) {
-    for (int i = 0; i < dim; ++i) {
-      law.first = fma_(D[i] * x[i], jv[i], law.first);
-      law.second = fma_(D[i] * jv[i], jv[i], law.second);
-    }
-  } else if (cone.zone == BETWEEN) {
-    real along = 0, square = 0;
-    for (int i = 1; i < dim; ++i) {
-      const real rate = cone.friction[i - 1] * jv[i];
-      along = fma_(cone.U[i], rate, along);
-      square = fma_(rate, rate, square);
-    }
-    const real inverse = reciprocal_(cone.T), rate = along * inverse, depth = cone.N - cone.mu * cone.T;
-    const real change = cone.mu * (jv[0] - rate), curve = (square - rate * rate) * inverse;
-    law.first = cone.Dm * depth * change;
-    law.second = cone.Dm * (change * change - depth * cone.mu * curve);
+  if (!dim) {
+    line[LINE_KIND] = LINE_NONE;
+    return;
   }
-  return law;
+  const Cone cone = cone_at(m, rows, r, dim, jar);
+  real products[3] = {0, 0, 0}, quadratic[3] = {0, 0, 0};
+  for (int i = 0; i < dim; ++i) {
+    const real rate = i ? cone.friction[i - 1] * jv[i] : R(0.0), pull = D[i] * jv[i];
+    if (i) {
+      products[0] = fma_(cone.U[i], cone.U[i], products[0]);
+      products[1] = fma_(cone.U[i], rate, products[1]);
+      products[2] = fma_(rate, rate, products[2]);
+    }
+    quadratic[0] = fma_(pull, jar[i], quadratic[0]);
+    quadratic[1] = fma_(pull, jv[i], quadratic[1]);
+    quadratic[2] = fma_(abs_(pull), abs_(jar[i]), quadratic[2]);
+  }
+  line[LINE_KIND] = LINE_CONE;
+  line[LINE_MU] = cone.mu;
+  line[LINE_N] = cone.N;
+  line[LINE_N + 1] = cone.mu * jv[0];
+  line[LINE_DM] = cone.Dm;
+  line[LINE_SLOPE] = quadratic[0];
+  line[LINE_CURVE] = quadratic[1];
+  line[LINE_SIZE] = quadratic[2];
+  for (int i = 0; i < 3; ++i) line[LINE_UU + i] = products[i];
+}
+
+DEVICE LineLaw cone_line_law(const real* line, real alpha) {
+  const real mu = line[LINE_MU], Dm = line[LINE_DM], N = fma_(alpha, line[LINE_N + 1], line[LINE_N]);
+  const real along = fma_(alpha, line[LINE_UU + 2], line[LINE_UU + 1]);
+  const real square = fma_(alpha, along + line[LINE_UU + 1], line[LINE_UU]), T = sqrt_(max_(square, R(0.0)));
+  if (N >= mu * T) return {0, 0, 0};
+  if (mu * N + T <= 0) {
+    const real curve = line[LINE_CURVE];
+    return {fma_(alpha, curve, line[LINE_SLOPE]), curve, fma_(abs_(alpha), curve, 2 * line[LINE_SIZE])};
+  }
+  const real inverse = reciprocal_(T), rate = along * inverse, depth = N - mu * T;
+  const real change = line[LINE_N + 1] - mu * rate, bend = (line[LINE_UU + 2] - rate * rate) * inverse;
+  return {Dm * depth * change, Dm * (change * change - depth * mu * bend),
+          Dm * (abs_(N) + mu * T) * (abs_(line[LINE_N + 1]) + mu * abs_(rate))};
+}
+
+// First and second derivative with respect to alpha of the cost at jar + alpha jv; `line` is from put_line.
+DEVICE LineLaw line_law(const real* line, real alpha) {
+  const real kind = line[LINE_KIND];
+  if (kind == LINE_NONE) return {0, 0, 0};
+  if (kind == LINE_CONE) return cone_line_law(line, alpha);
+  const real D = line[LINE_D], loss = line[LINE_D + 1], jar = line[LINE_D + 2], jv = line[LINE_D + 3];
+  const real x = fma_(alpha, jv, jar), rate = D * jv;
+  if (kind == LINE_FRICTION && !(abs_(D * x) < loss)) {
+    const real pull = x < 0 ? -jv * loss : jv * loss;
+    return {pull, R(0.0), abs_(pull)};
+  }
+  if (kind == LINE_PUSH && !(x < 0)) return {0, 0, 0};
+  return {rate * x, rate * jv, abs_(rate) * (abs_(x) + abs_(jar))};
 }

@@ -79,7 +79,7 @@ DEVICE void solve_large(const Model& m, const int* nefc, const real* qfrc_smooth
     // (5) exact line search
     LANE_FOR(r, nrow) efc_jv[r] = large_row_dot(s, r, search);
     large_inertia(m, s, search, Mv);
-    const real moved2 = primal_move(m, rows, qfrc_smooth, p, search, Mv, efc_jv, smallest);
+    const real moved2 = primal_move(m, rows, qfrc_smooth, p, search, Mv, efc_jv, smallest, efc_weight);
     ++iteration;
     // (6) is the point as near to the optimum as rounding allows?
     done = decrement <= noise || moved2 <= REAL_EPS * REAL_EPS;

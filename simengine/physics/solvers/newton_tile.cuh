@@ -5,15 +5,17 @@
 
 #ifdef TILE
 DEVICE real line_search_in_tile(const Model& m, int nefc, const real* D, const real* jar, const real* jv,
-                                const real& linear, const real& quadratic, const real& tolerance, truth searching) {
-  real low = 0, high = -1, alpha = 1;
+                                const real& linear, const real& quadratic, const real& flat, truth searching) {
+  real low = 0, high = -1, alpha = 1, tolerance = flat;
   for (int iteration = 0; iteration < m.opt_ls_iterations() && any_world(searching); ++iteration) {
-    real first = 0, second = 0;
+    real first = 0, second = 0, size = 0;
     for (int r = 0; r < nefc; ++r) {
       const real x = fma_(alpha, jv[r], jar[r]), dv = D[r] * jv[r];
       first = select(x < 0, fma_(dv, x, first), first);
       second = select(x < 0, fma_(dv, jv[r], second), second);
+      if (!iteration) size = select(x < 0, fma_(abs_(dv), abs_(x) + abs_(jar[r]), size), size);
     }
+    if (!iteration) tolerance = max_(tolerance, line_noise(linear, quadratic, size));
     first = fma_(alpha, quadratic, linear) + first;
     second = quadratic + second;
     searching = searching & !(abs_(first) <= tolerance);
@@ -128,9 +130,7 @@ DEVICE void newton_in_tile(const Model& m, const int* nefc, const real* qM, cons
       same = same & !((now & !then) | (then & !now));
     }
     const real flat = smallest * m.opt_ls_tolerance()[0] * sqrt_(length2);
-    const real least = max_(flat, 4 * REAL_EPS * abs_(linear));
-    const real alpha =
-        line_search_in_tile(m, n, efc_D, efc_jar, efc_jv, linear, quadratic, least, running & !same);
+    const real alpha = line_search_in_tile(m, n, efc_D, efc_jar, efc_jv, linear, quadratic, flat, running & !same);
     for (int i = 0; i < nv; ++i) {
       point[i] = select(running, fma_(alpha, search[i], point[i]), point[i]);
       Ma[i] = select(running, fma_(alpha, Mv[i], Ma[i]), Ma[i]);

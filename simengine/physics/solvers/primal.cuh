@@ -69,21 +69,28 @@ DEVICE void primal_start(const Model& m, const Rows& rows, const SymRows& M, con
   lane_sync();
 }
 
+// A derivative along a line below this is rounding, where the rows' terms have sizes that add up to `rows`.
+DEVICE real line_noise(real linear, real quadratic, real rows) {
+  return 4 * REAL_EPS * (abs_(linear) + quadratic + rows);
+}
+
 // Exact minimiser along a line: Newton's method on the derivative, which is increasing, safeguarded by a bracket.
-// `linear` and `quadratic` are the derivatives of the inertial cost at the start of the line; `tolerance` bounds the
-// derivative.
+// `linear` and `quadratic` are the derivatives of the inertial cost at the start of the line. It ends where the
+// derivative is within `tolerance`, or is rounding. `lines` is scratch, MAX_CONE_ROWS words for each row.
 DEVICE real primal_line_search(const Model& m, const Rows& rows, const real* jar, const real* jv, real linear,
-                               real quadratic, real tolerance) {
+                               real quadratic, real tolerance, real* lines) {
+  LANE_FOR(r, rows.n) put_line(m, rows, r, jar + r, jv + r, lines + MAX_CONE_ROWS * r);
+  lane_sync();
   real low = 0, high = -1, alpha = 1;
   ROLLED for (int iteration = 0; iteration < m.opt_ls_iterations(); ++iteration) {
-    LineLaw sum = {0, 0};
+    LineLaw sum = {0, 0, 0};
     LANE_FOR(r, rows.n) {
-      const int dim = rows_together(m, rows, r);
-      if (!dim) continue;
-      const LineLaw law = line_law(m, rows, r, dim, jar + r, jv + r, alpha);
+      const LineLaw law = line_law(lines + MAX_CONE_ROWS * r, alpha);
       sum.first += law.first;
       sum.second += law.second;
+      sum.size += law.size;
     }
+    if (!iteration) tolerance = max_(tolerance, line_noise(linear, quadratic, lane_sum(sum.size)));
     const real first = fma_(alpha, quadratic, linear) + lane_sum(sum.first), second = quadratic + lane_sum(sum.second);
     if (abs_(first) <= tolerance) break;
     if (first < 0) {
@@ -101,9 +108,9 @@ DEVICE real primal_line_search(const Model& m, const Rows& rows, const real* jar
 }
 
 // One step along `search` to the exact minimum, given Mv = M search and jv = J search; a full step if `full`. Returns
-// the squared length of the step relative to that of the acceleration.
+// the squared length of the step relative to that of the acceleration. `lines` is scratch, as in primal_line_search.
 DEVICE real primal_move(const Model& m, const Rows& rows, const real* qfrc_smooth, const Point& p, const real* search,
-                        const real* Mv, const real* jv, real smallest, bool full = false) {
+                        const real* Mv, const real* jv, real smallest, real* lines, bool full = false) {
   const int nv = m.nv();
   real linear = 0, quadratic = 0, length2 = 0, size2 = 0;
   lane_sync();
@@ -118,8 +125,7 @@ DEVICE real primal_move(const Model& m, const Rows& rows, const real* qfrc_smoot
   length2 = lane_sum(length2);
   size2 = lane_sum(size2);
   const real flat = smallest * m.opt_ls_tolerance()[0] * sqrt_(length2);
-  const real tolerance = max_(flat, 4 * REAL_EPS * abs_(linear));
-  const real alpha = full ? R(1.0) : primal_line_search(m, rows, p.jar, jv, linear, quadratic, tolerance);
+  const real alpha = full ? R(1.0) : primal_line_search(m, rows, p.jar, jv, linear, quadratic, flat, lines);
   DOF_FOR(i, nv) {
     p.a[i] = fma_(alpha, search[i], p.a[i]);
     p.Ma[i] = fma_(alpha, Mv[i], p.Ma[i]);
@@ -138,9 +144,9 @@ DEVICE void primal_products(const Model& m, const Rows& rows, const SymRows& M, 
 
 // One step along `search`; computes Mv and jv for primal_move.
 DEVICE real primal_step(const Model& m, const Rows& rows, const SymRows& M, const real* qfrc_smooth, const Point& p,
-                        const real* search, real* Mv, real* jv, real smallest) {
+                        const real* search, real* Mv, real* jv, real smallest, real* lines) {
   primal_products(m, rows, M, search, Mv, jv);
-  return primal_move(m, rows, qfrc_smooth, p, search, Mv, jv, smallest);
+  return primal_move(m, rows, qfrc_smooth, p, search, Mv, jv, smallest, lines);
 }
 
 // A decrease of the cost below this is rounding.

@@ -9,7 +9,8 @@ DEVICE void solve_cg(const Model& m, const int* nefc, const real* qM, const real
                      const real* efc_aref, const int* efc_type, const int* efc_id, const real* efc_frictionloss,
                      const int* contact_efc_address, const int* contact_cand, const real* qLD, real* qacc,
                      real* efc_force, real* qfrc_constraint, int* solver_niter, real* efc_jar, real* efc_jv,
-                     real* point, real* Ma, real* gradient, real* scaled, real* change, real* search, real* Mv) {
+                     real* efc_weight, real* point, real* Ma, real* gradient, real* scaled, real* change,
+                     real* search, real* Mv) {
   const int nv = m.nv();
   const Rows rows = {nefc[0], efc_type, efc_id, contact_efc_address, contact_cand,
                      efc_J, efc_D, efc_aref, efc_frictionloss};
@@ -69,7 +70,7 @@ DEVICE void solve_cg(const Model& m, const int* nefc, const real* qM, const real
     lane_sync();
     const real noise = primal_noise(m, p, qfrc_smooth);
     // (4) exact line search
-    const real moved2 = primal_step(m, rows, M, qfrc_smooth, p, search, Mv, efc_jv, smallest);
+    const real moved2 = primal_step(m, rows, M, qfrc_smooth, p, search, Mv, efc_jv, smallest, efc_weight);
     ++iteration;
     // (5) is the point as near to the optimum as rounding allows?
     done = gPg <= noise || moved2 <= REAL_EPS * REAL_EPS;

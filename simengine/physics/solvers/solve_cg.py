@@ -6,7 +6,7 @@ from simengine.physics.stage import Stage
 SOLVE_CG = Stage(
     name="solve_cg",
     reads=(*PRIMAL_READS, "qLD"),
-    writes=("qacc", "efc_force", "qfrc_constraint", "solver_niter", "efc_jar", "efc_jv"),
+    writes=("qacc", "efc_force", "qfrc_constraint", "solver_niter", "efc_jar", "efc_jv", "efc_weight"),
     scratch=(
         ("point", ("nvp",)),
         ("Ma", ("nv",)),

@@ -111,10 +111,8 @@ DEVICE bool is_quadratic(const Model& m, const Rows& rows, int r, int dim, const
   return before != BETWEEN && before == cone_at(m, rows, r, dim, x).zone;
 }
 
-// Does a full step end at the optimum, because the cost is quadratic along it? Only kernels with wide matrices ask, in
-// which one iteration more takes long.
-DEVICE bool is_last_step(const Model& m, const Rows& rows, const real* jar, const real* jv) {
-#ifdef MATRIX_ROWS
+// Is the cost quadratic along a full step, which then ends at the optimum?
+DEVICE bool is_full_step(const Model& m, const Rows& rows, const real* jar, const real* jv) {
   int bends = 0;
   lane_sync();
   LANE_FOR(r, rows.n) {
@@ -122,10 +120,18 @@ DEVICE bool is_last_step(const Model& m, const Rows& rows, const real* jar, cons
     if (dim) bends |= !is_quadratic(m, rows, r, dim, jar + r, jv + r);
   }
   return !lane_any(bends);
-#else
-  return false;
-#endif
 }
+
+// A decrease of the cost below so many times primal_noise that no longer shrinks is rounding, too.
+#define FAINT R(1e4)
+
+// Squared length of a step, relative to that of the acceleration, below which its rounding errors do not count.
+// Kernels with wide matrices, in which one iteration more takes long, take any step.
+#ifdef MATRIX_ROWS
+#define SHORT_STEP2 REAL_MAX
+#else
+#define SHORT_STEP2 R(1e-2)
+#endif
 
 DEVICE void solve_newton_general(const Model& m, const int* nefc, const real* qM, const real* qfrc_smooth,
                          const real* qacc_smooth, const real* qacc_warmstart, const real* efc_J, const real* efc_D,
@@ -152,7 +158,8 @@ DEVICE void solve_newton_general(const Model& m, const int* nefc, const real* qM
   LANE_FOR(i, m.nvp()) search[i] = 0;
   LANE_FOR(r, rows.n) efc_jv[r] = 0;
   int iteration = 0;
-  bool done = false;
+  bool done = false, full = false;
+  real before = REAL_MAX;
   // (6) stop at the optimum, or after the most iterations
   while (!done && iteration < m.opt_iterations()) {
     lane_sync();
@@ -166,14 +173,20 @@ DEVICE void solve_newton_general(const Model& m, const int* nefc, const real* qM
     if (norm2 < smallest * smallest) break;
     real decrement = 0;
     DOF_FOR(i, nv) decrement = fma_(descent[i], search[i], decrement);
+    decrement = lane_sum(decrement);
     const real noise = primal_noise(m, p, qfrc_smooth);
     // (4) exact line search
     primal_products(m, rows, M, search, Mv, efc_jv);
-    const bool last = is_last_step(m, rows, efc_jar, efc_jv);
-    const real moved2 = primal_move(m, rows, qfrc_smooth, p, search, Mv, efc_jv, smallest, last);
+    const bool again = full;
+    full = is_full_step(m, rows, efc_jar, efc_jv);
+    const real moved2 = primal_move(m, rows, qfrc_smooth, p, search, Mv, efc_jv, smallest, efc_weight, full);
     ++iteration;
-    // (5) is the point as near to the optimum as rounding allows?
-    done = last || lane_sum(decrement) <= noise || moved2 <= REAL_EPS * REAL_EPS;
+    // (5) is the point as near to the optimum as rounding allows? A full step leaves its own rounding errors, and a
+    // second one those of the optimum.
+    done = full && (again || moved2 <= SHORT_STEP2);
+    done |= decrement <= noise || moved2 <= REAL_EPS * REAL_EPS;
+    done |= decrement <= FAINT * noise && decrement > R(0.25) * before;
+    before = decrement;
   }
   lane_sync();
   // (7) forces

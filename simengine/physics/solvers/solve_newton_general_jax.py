@@ -40,8 +40,12 @@ def solve_newton_general(
     return solved_by(_minimize, m, problem, qLD, qacc_smooth, qacc_warmstart)
 
 
+_FAINT = 1e4  # decrements below so many times the noise may be rounding
+
+
 class _State(NamedTuple):
     qacc: jax.Array
+    decrement: jax.Array
     iteration: jax.Array
     done: jax.Array
 
@@ -60,9 +64,11 @@ def _minimize(law: RowLaw, limits: Limits, problem: Problem, qLD: jax.Array, sta
         moved = step_length(law, limits, problem, a, step) * step
         # (5) is the point as near to the optimum as rounding allows?
         there = dot(down, down) < limits.smallest**2
-        near = (dot(down, step) <= noise(problem, a)) | (dot(moved, moved) <= eps**2 * dot(a, a))
-        return _State(jnp.where(there, a, a + moved), state.iteration + 1, there | near)
+        decrement, least = dot(down, step), noise(problem, a)
+        near = (decrement <= least) | (dot(moved, moved) <= eps**2 * dot(a, a))
+        near |= (decrement <= _FAINT * least) & (decrement > 0.25 * state.decrement)
+        return _State(jnp.where(there, a, a + moved), decrement, state.iteration + 1, there | near)
 
     # (6) stop at the optimum, or after the most iterations
-    first = _State(start, jnp.zeros((), jnp.int32), jnp.zeros((), bool))
+    first = _State(start, jnp.full((), jnp.inf, start.dtype), jnp.zeros((), jnp.int32), jnp.zeros((), bool))
     return jax.lax.while_loop(lambda s: ~s.done & (s.iteration < limits.iterations), iterate, first).qacc

@@ -9,18 +9,20 @@
 
 struct LineDerivative {
   real first, second;
+  real size;  // of the terms that this lane adds up to `first`
 };
 
 // Derivatives of the cost along the search direction, at step length alpha.
 DEVICE LineDerivative line_derivative(int nefc, const real* D, const real* jar, const real* jv, real linear,
                                       real quadratic, real alpha) {
-  LineDerivative d = {0, 0};
+  LineDerivative d = {0, 0, 0};
   LANE_FOR(r, nefc) {
     const real x = fma_(alpha, jv[r], jar[r]);
     if (x < 0) {
       const real dv = D[r] * jv[r];
       d.first = fma_(dv, x, d.first);
       d.second = fma_(dv, jv[r], d.second);
+      d.size = fma_(abs_(dv), abs_(x) + abs_(jar[r]), d.size);
     }
   }
   d.first = fma_(alpha, quadratic, linear) + lane_sum(d.first);
@@ -36,12 +38,13 @@ DEVICE bool same_rows(int nefc, const real* jar, const real* jv) {
 }
 
 // Exact minimiser along a line: Newton's method on the derivative, which is increasing and piecewise linear,
-// safeguarded by a bracket.
+// safeguarded by a bracket. It ends where the derivative is within `tolerance`, or is rounding.
 DEVICE real line_search(const Model& m, int nefc, const real* D, const real* jar, const real* jv, real linear,
                         real quadratic, real tolerance) {
   real low = 0, high = -1, alpha = 1;
   ROLLED for (int iteration = 0; iteration < m.opt_ls_iterations(); ++iteration) {
     const LineDerivative d = line_derivative(nefc, D, jar, jv, linear, quadratic, alpha);
+    if (!iteration) tolerance = max_(tolerance, line_noise(linear, quadratic, lane_sum(d.size)));
     if (abs_(d.first) <= tolerance) break;
     if (d.first < 0) {
       low = alpha;
@@ -139,7 +142,7 @@ DEVICE void solve_newton_unilateral(const Model& m, const int* nefc, const real*
       linear = lane_sum(linear);
       quadratic = lane_sum(quadratic);
       const real flat = smallest * m.opt_ls_tolerance()[0] * sqrt_(length2);
-      alpha = line_search(m, n, efc_D, efc_jar, efc_jv, linear, quadratic, max_(flat, 4 * REAL_EPS * abs_(linear)));
+      alpha = line_search(m, n, efc_D, efc_jar, efc_jv, linear, quadratic, flat);
     }
     DOF_FOR(i, nv) {
       point[i] = fma_(alpha, search[i], point[i]);

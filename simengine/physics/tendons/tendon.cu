@@ -47,44 +47,55 @@ DEVICE void tendon_piece(const Model& m, int p, const real* subtree_com, const r
   piece[0] = before + on_geom + after;
 }
 
-// Derivative of a piece's length with respect to dof v.
-DEVICE real piece_slope(const Model& m, int p, int v, const real* cdof, const real* piece) {
-  const int g = m.path_geom()[p];
-  const bool first = moves(m, v, m.site_bodyid()[m.path_site()[2 * p]]);
-  const bool second = moves(m, v, m.site_bodyid()[m.path_site()[2 * p + 1]]);
-  const bool third = g >= 0 ? moves(m, v, m.geom_bodyid()[g]) : first;
-  if (first == second && second == third) return 0;  // the dof moves none of the piece's bodies, or all of them
+// Derivative of a piece's length with respect to a dof with motion axis `axis`, which moves some of the piece's bodies.
+DEVICE real piece_slope(int moved, const real* axis, const real* piece) {
   real slope = 0;
-  if (first) slope += dot6(cdof + 6 * v, piece + 1);
-  if (second) slope += dot6(cdof + 6 * v, piece + 7);
-  if (g >= 0 && third) slope += dot6(cdof + 6 * v, piece + 13);
+  if (moved & 1) slope += dot6(axis, piece + 1);
+  if (moved & 2) slope += dot6(axis, piece + 7);
+  if (moved & 4) slope += dot6(axis, piece + 13);
+  return slope;
+}
+
+// Entry e of the Jacobian; `pieces` begins with piece number `begin`.
+DEVICE real tendon_slope(const Model& m, int e, const real* cdof, const real* pieces, int begin) {
+  const int t = m.ten_J_entry()[2 * e], v = m.ten_J_entry()[2 * e + 1], wraps = m.tendon_adr()[t] + m.tendon_num()[t];
+  real slope = 0;
+  ROLLED for (int k = m.tendon_adr()[t]; k < wraps; ++k) slope += m.wrap_dofadr()[k] == v ? m.wrap_prm()[k] : R(0.0);
+  ROLLED for (int k = m.ten_J_partadr()[e]; k < m.ten_J_partadr()[e + 1]; ++k) {
+    const int p = m.ten_J_part()[2 * k], moved = m.ten_J_part()[2 * k + 1];
+    slope = fma_(m.path_scale()[p], piece_slope(moved, cdof + 6 * v, pieces + PIECE_WORDS * (p - begin)), slope);
+  }
   return slope;
 }
 
 DEVICE void tendon(const Model& m, const real* qpos, const real* subtree_com, const real* cdof, const real* geom_xpos,
                    const real* geom_xmat, const real* site_xpos, real* ten_length, real* ten_J, real* pieces) {
-  // (1) pieces of spatial tendons
-  LANE_FOR(p, m.npath()) {
-    tendon_piece(m, p, subtree_com, geom_xpos, geom_xmat, site_xpos, pieces + PIECE_WORDS * p);
-  }
+  LANE_FOR_LOADS(e, m.ntendon() * m.nv()) ten_J[e] = 0;
   lane_sync();
-  // (2) lengths: weighted sums of joint coordinates, or of pieces
-  LANE_FOR(t, m.ntendon()) {
-    real length = tendon_length(m, t, qpos);
-    const int begin = m.tendon_pathadr()[t], end = begin + m.tendon_pathnum()[t];
-    ROLLED for (int p = begin; p < end; ++p) length = fma_(m.path_scale()[p], pieces[PIECE_WORDS * p], length);
-    ten_length[t] = length;
-  }
-  // (3) Jacobians: derivatives with respect to the velocities
-  LANE_FOR(e, m.ntendon() * m.nv()) {
-    const int t = e / m.nv(), v = e % m.nv(), wraps = m.tendon_adr()[t] + m.tendon_num()[t];
-    const int begin = m.tendon_pathadr()[t], end = begin + m.tendon_pathnum()[t];
-    real slope = 0;
-    ROLLED for (int k = m.tendon_adr()[t]; k < wraps; ++k) slope += m.wrap_dofadr()[k] == v ? m.wrap_prm()[k] : R(0.0);
-    ROLLED for (int p = begin; p < end; ++p) {
-      slope = fma_(m.path_scale()[p], piece_slope(m, p, v, cdof, pieces + PIECE_WORDS * p), slope);
+  ROLLED for (int group = 0; group < m.npathgroup(); ++group) {
+    const int first = m.path_group()[group], end = m.path_group()[group + 1];
+    const int begin = m.tendon_pathadr()[first];
+    const int number = m.tendon_pathadr()[end - 1] + m.tendon_pathnum()[end - 1] - begin;
+    // (1) pieces of spatial tendons
+    LANE_FOR(p, number) {
+      tendon_piece(m, begin + p, subtree_com, geom_xpos, geom_xmat, site_xpos, pieces + PIECE_WORDS * p);
     }
-    ten_J[e] = slope;
+    lane_sync();
+    // (2) lengths: weighted sums of joint coordinates, or of pieces
+    LANE_FOR(k, end - first) {
+      const int t = first + k, last = m.tendon_pathadr()[t] + m.tendon_pathnum()[t];
+      real length = tendon_length(m, t, qpos);
+      ROLLED for (int p = m.tendon_pathadr()[t]; p < last; ++p) {
+        length = fma_(m.path_scale()[p], pieces[PIECE_WORDS * (p - begin)], length);
+      }
+      ten_length[t] = length;
+    }
+    // (3) Jacobians: derivatives with respect to the velocities
+    const int from = m.ten_J_rowadr()[first], to = m.ten_J_rowadr()[end];
+    LANE_FOR(k, to - from) {
+      const int *entry = m.ten_J_entry() + 2 * (from + k);
+      ten_J[entry[0] * m.nv() + entry[1]] = tendon_slope(m, from + k, cdof, pieces, begin);
+    }
+    lane_sync();
   }
-  lane_sync();
 }

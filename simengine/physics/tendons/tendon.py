@@ -6,7 +6,7 @@ TENDON = Stage(
     name="tendon",
     reads=("qpos", "subtree_com", "cdof", "geom_xpos", "geom_xmat", "site_xpos"),
     writes=("ten_length", "ten_J"),
-    scratch=(("pieces", ("npath", 19)),),
+    scratch=(("pieces", ("npiece", 19)),),
     flops=60,
     jax="tendon_jax:tendon",
 )

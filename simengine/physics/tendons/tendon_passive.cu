@@ -11,7 +11,10 @@ DEVICE void tendon_passive(const Model& m, const real* ten_length, const real* t
   // (2) its projection on each dof
   DOF_FOR(v, m.nv()) {
     real sum = qfrc_passive[v];
-    ROLLED for (int t = 0; t < m.ntendon(); ++t) sum = fma_(ten_J[t * m.nv() + v], force[t], sum);
+    OVERLAPPED for (int e = m.ten_J_coladr()[v]; e < m.ten_J_coladr()[v + 1]; ++e) {
+      const int t = m.ten_J_rowind()[e];
+      sum = fma_(ten_J[t * m.nv() + v], force[t], sum);
+    }
     qfrc_passive[v] = sum;
   }
   lane_sync();

@@ -32,6 +32,7 @@ struct OneLane {
   static DEVICE_METHOD void sync() {}
   static DEVICE_METHOD real least(real x) { return x; }
   static DEVICE_METHOD int most(int x) { return x; }
+  static DEVICE_METHOD real from(real x, int rank) { return x; }
 };
 struct AllLanes {
   static const int SIZE = LANES;
@@ -39,6 +40,7 @@ struct AllLanes {
   static DEVICE_METHOD void sync() { lane_sync(); }
   static DEVICE_METHOD real least(real x) { return lane_least(x); }
   static DEVICE_METHOD int most(int x) { return lane_most(x); }
+  static DEVICE_METHOD real from(real x, int rank) { return lane_get(x, rank); }
 };
 
 struct Polytope {
@@ -74,42 +76,86 @@ DEVICE_CALL void put_face(Polytope& p, int face, int a, int b, int c) {
   p.alive[face] = 1;
 }
 
-DEVICE_CALL void put_vertex(const Difference& d, Polytope& p, int v, const real* dir) {
-  for (int i = 0; i < 3; ++i) p.dir[v][i] = dir[i];
-  support(d, p.dir[v], p.w[v]);
+// Support points of the difference along dir and along -dir. The lanes of a team share the work: each finds the support
+// point of one shape in one direction.
+template <typename Team>
+DEVICE void supports(const Difference& d, const real* dir, real* there, real* back) {
+  const real opposite[3] = {-dir[0], -dir[1], -dir[2]};
+  if (Team::SIZE < 4) {
+    support(d, dir, there);
+    support(d, opposite, back);
+    return;
+  }
+  const bool second = Team::rank() & 1, reversed = Team::rank() & 2;
+  real own[3];
+  support(second ? d.b : d.a, second != reversed ? opposite : dir, own);
+  for (int i = 0; i < 3; ++i) {
+    there[i] = Team::from(own[i], 0) - Team::from(own[i], 1);
+    back[i] = Team::from(own[i], 2) - Team::from(own[i], 3);
+  }
 }
 
-// Vertex v is the support point along dir or along -dir, whichever is farther from the first vertex in that direction.
-DEVICE void put_farther(const Difference& d, Polytope& p, int v, const real* dir) {
+// The support point of the difference along dir.
+template <typename Team>
+DEVICE void team_support(const Difference& d, const real* dir, real* out) {
+  if (Team::SIZE < 2) {
+    support(d, dir, out);
+    return;
+  }
+  const bool second = Team::rank() & 1;
   const real opposite[3] = {-dir[0], -dir[1], -dir[2]};
-  const real up = reach(d, dir) - dot3(dir, p.w[0]), down = reach(d, opposite) + dot3(dir, p.w[0]);
-  put_vertex(d, p, v, up >= down ? dir : opposite);
+  real own[3];
+  support(second ? d.b : d.a, second ? opposite : dir, own);
+  for (int i = 0; i < 3; ++i) out[i] = Team::from(own[i], 0) - Team::from(own[i], 1);
+}
+
+// Of the support points along dir and along -dir, the one that is farther from the point `from` in that direction. dir
+// becomes that direction.
+template <typename Team>
+DEVICE void farther_support(const Difference& d, const real* from, real* dir, real* out) {
+  real there[3], back[3];
+  supports<Team>(d, dir, there, back);
+  const real opposite[3] = {-dir[0], -dir[1], -dir[2]};
+  const real up = dot3(there, dir) - dot3(dir, from), down = dot3(back, opposite) + dot3(dir, from);
+  for (int i = 0; i < 3; ++i) {
+    out[i] = up >= down ? there[i] : back[i];
+    dir[i] = up >= down ? dir[i] : opposite[i];
+  }
 }
 
 // (1) a tetrahedron of support points.
+template <typename Team>
 DEVICE void first_polytope(const Difference& d, Polytope& p) {
-  real dir[3], ab[3], ac[3];
-  for (int i = 0; i < 3; ++i) dir[i] = d.b.pos[i] - d.a.pos[i];
-  normalize3(dir);
-  p.scale = d.scale;
-  put_vertex(d, p, 0, dir);
-  for (int i = 0; i < 3; ++i) dir[i] = -dir[i];
-  put_vertex(d, p, 1, dir);
-  for (int i = 0; i < 3; ++i) ab[i] = p.w[1][i] - p.w[0][i];
+  real dir[4][3], w[4][3], ab[3], ac[3], ad[3];
+  for (int i = 0; i < 3; ++i) dir[0][i] = d.b.pos[i] - d.a.pos[i];
+  normalize3(dir[0]);
+  supports<Team>(d, dir[0], w[0], w[1]);
+  for (int i = 0; i < 3; ++i) {
+    dir[1][i] = -dir[0][i];
+    ab[i] = w[1][i] - w[0][i];
+  }
   // the coordinate axis farthest from ab gives a direction perpendicular to it
   const real x = abs_(ab[0]), y = abs_(ab[1]), z = abs_(ab[2]);
-  real axis[3] = {R(0.0), R(0.0), R(0.0)};
+  real axis[3] = {R(0.0), R(0.0), R(0.0)}, across[3];
   axis[x <= y && x <= z ? 0 : y <= z ? 1 : 2] = 1;
-  cross3(dir, ab, axis);
-  normalize3(dir);
-  put_farther(d, p, 2, dir);
-  for (int i = 0; i < 3; ++i) ac[i] = p.w[2][i] - p.w[0][i];
-  cross3(dir, ab, ac);
-  normalize3(dir);
-  put_farther(d, p, 3, dir);
-  real ad[3];
-  for (int i = 0; i < 3; ++i) ad[i] = p.w[3][i] - p.w[0][i];
-  const bool above = dot3(ad, dir) > 0;  // vertex 3 is on the side from which 0, 1, 2 run anticlockwise
+  cross3(dir[2], ab, axis);
+  normalize3(dir[2]);
+  farther_support<Team>(d, w[0], dir[2], w[2]);
+  for (int i = 0; i < 3; ++i) ac[i] = w[2][i] - w[0][i];
+  cross3(across, ab, ac);
+  normalize3(across);
+  for (int i = 0; i < 3; ++i) dir[3][i] = across[i];
+  farther_support<Team>(d, w[0], dir[3], w[3]);
+  for (int i = 0; i < 3; ++i) ad[i] = w[3][i] - w[0][i];
+  if (Team::rank() != 0) return;
+  p.scale = d.scale;
+  for (int v = 0; v < 4; ++v) {
+    for (int i = 0; i < 3; ++i) {
+      p.w[v][i] = w[v][i];
+      p.dir[v][i] = dir[v][i];
+    }
+  }
+  const bool above = dot3(ad, across) > 0;  // vertex 3 is on the side from which 0, 1, 2 run anticlockwise
   const int b = above ? 2 : 1, c = above ? 1 : 2;
   put_face(p, 0, 0, b, c);
   put_face(p, 1, 0, 3, b);
@@ -251,7 +297,7 @@ DEVICE void face_around(const Polytope& p, real most, const real* normal, int* c
 // lanes of the team have the same difference, and receive the same result.
 template <typename Team>
 DEVICE_CALL void epa(const Difference& d, Polytope& p, Simplex& s, real* normal) {
-  if (Team::rank() == 0) first_polytope(d, p);
+  first_polytope<Team>(d, p);
   Team::sync();
   int corner[3] = {0, 1, 2};
   for (int i = 0; i < 3; ++i) normal[i] = p.dir[0][i];  // the result if every face is thin
@@ -263,7 +309,7 @@ DEVICE_CALL void epa(const Difference& d, Polytope& p, Simplex& s, real* normal)
     const int face = least_face<Team>(p, &least);
     if (!(least < REAL_MAX)) break;
     for (int i = 0; i < 3; ++i) dir[i] = p.normal[face][i];
-    support(d, dir, w);
+    team_support<Team>(d, dir, w);
     const real h = dot3(w, dir);
     // an earlier normal may be as good by chance, but its corners may not be
     const bool reached = h - least <= close;

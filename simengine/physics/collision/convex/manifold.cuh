@@ -27,14 +27,12 @@ struct Lying {
 DEVICE_CALL bool faces_lying(const Solid& a, const Solid& b, Lying* out) {
   real most = FACES;
   bool found = false;
-  ROLLED for (int k = first_face(a); k < last_face(a); ++k) {
-    const int first = a.model->vert_face()[k];
-    if (!face_counts(a, k)) continue;
+  ROLLED for (int k = 0; k < a.faces; ++k) {
+    const int first = face_of(a, k);
     real n1[3], n2[3];
     face_normal_of(a, first, n1);
-    ROLLED for (int l = first_face(b); l < last_face(b); ++l) {
-      const int second = b.model->vert_face()[l];
-      if (!face_counts(b, l)) continue;
+    ROLLED for (int l = 0; l < b.faces; ++l) {
+      const int second = face_of(b, l);
       face_normal_of(b, second, n2);
       const real cosine = -dot3(n1, n2);
       if (!(cosine > most)) continue;
@@ -52,9 +50,8 @@ DEVICE_CALL bool edge_lying(const Solid& edges, const Solid& faces, Lying* out) 
     edge_of(edges, e, from, to);
     for (int i = 0; i < 3; ++i) to[i] -= from[i];
     const real length = sqrt_(dot3(to, to));
-    ROLLED for (int k = first_face(faces); k < last_face(faces); ++k) {
-      const int face = faces.model->vert_face()[k];
-      if (!face_counts(faces, k)) continue;
+    ROLLED for (int k = 0; k < faces.faces; ++k) {
+      const int face = face_of(faces, k);
       face_normal_of(faces, face, normal);
       if (!(dot3(normal, faces.outward) > 0) || !(abs_(dot3(to, normal)) < EDGE * length)) continue;
       *out = {e, face};
@@ -69,7 +66,7 @@ struct Plane {
   real origin[3], x[3], y[3], normal[3];
 };
 
-DEVICE Plane plane_of(const Solid& s, int face) {
+DEVICE_CALL Plane plane_of(const Solid& s, int face) {
   Plane p;
   face_normal_of(s, face, p.normal);
   corner_of(s, s.model->face_vert()[s.model->face_adr()[face + 1] - 1], p.origin);
@@ -93,7 +90,7 @@ DEVICE Spot above(const Plane& p, const real* point) {
 }
 
 // Side k of a face; MuJoCo's order around a face is clockwise.
-DEVICE HalfPlane side_of(const Solid& s, int face, int k, const Plane& p, real slack) {
+DEVICE_CALL HalfPlane side_of(const Solid& s, int face, int k, const Plane& p, real slack) {
   const int begin = s.model->face_adr()[face], sides = s.model->face_adr()[face + 1] - begin;
   const int *around = s.model->face_vert() + begin, here = sides - 1 - k;
   real point[3];
@@ -105,7 +102,7 @@ DEVICE HalfPlane side_of(const Solid& s, int face, int k, const Plane& p, real s
   return {nx, ny, fma_(nx, from.x, ny * from.y), slack * (abs_(nx) + abs_(ny))};
 }
 
-DEVICE void put_contact(const real* point, real dist, const real* normal, real sign, const real* origin, Contact* out) {
+DEVICE_CALL void put_contact(const real* point, real dist, const real* normal, real sign, const real* origin, Contact* out) {
   out->dist = dist;
   for (int i = 0; i < 3; ++i) {
     out->pos[i] = origin[i] + point[i];

@@ -116,7 +116,7 @@ DEVICE_CALL bool newton_step(const Difference& d, const Kinks& kinks, real* n) {
 }
 
 // Replace n by `trial` if that is at least as good a direction; returns whether it is.
-DEVICE bool improve(const Difference& d, const real* trial, real slack, real* h, real* n) {
+DEVICE_CALL bool improve(const Difference& d, const real* trial, real slack, real* h, real* n) {
   const real other = reach(d, trial);
   if (!(other <= *h + slack)) return false;
   *h = other;
@@ -125,7 +125,7 @@ DEVICE bool improve(const Difference& d, const real* trial, real slack, real* h,
 }
 
 // Whether the other shape's support point against a cap's normal lies over the cap.
-DEVICE bool over_cap(const Shape& s, const Shape& other, const real* axis, int body) {
+DEVICE_CALL bool over_cap(const Shape& s, const Shape& other, const real* axis, int body) {
   real against[3], point[3], local[3];
   for (int i = 0; i < 3; ++i) against[i] = body ? axis[i] : -axis[i];
   support(other, against, point);
@@ -158,7 +158,7 @@ DEVICE_CALL void snap_to_face(const Difference& d, int body, real slack, real* h
 }
 
 // The best direction for a choice of active kinks, found from n.
-DEVICE void best_direction(const Difference& d, const Kinks& kinks, const real* n, real* trial) {
+DEVICE_CALL void best_direction(const Difference& d, const Kinks& kinks, const real* n, real* trial) {
   if (kinks.number == 2) {
     cross3(trial, kinks.edge[0], kinks.edge[1]);
     const real side = dot3(trial, n);

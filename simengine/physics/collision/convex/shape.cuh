@@ -66,7 +66,7 @@ DEVICE real round_point(const Shape& s, const real* local, real* out) {
 }
 
 // Point of the core farthest along `dir` (world frame).
-DEVICE void support(const Shape& s, const real* dir, real* out) {
+DEVICE_CALL void support(const Shape& s, const real* dir, real* out) {
   real local[3], flat[3], curved[3];
   to_local(local, s.mat, dir);
   flat_point(s, flat_vertex(s, local), flat);

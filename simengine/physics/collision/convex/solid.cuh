@@ -18,6 +18,8 @@ struct Solid {
   real scale[3];   // scale of the corners in hull_vert
   int first;       // index of corner 0 in hull_vert
   int touch[3], touches;  // touching corners, and their number
+  int faces;              // number of faces that may lie flat
+  int face[2];            // these faces, where several corners touch
   bool line;       // the only edge is the line of a capsule or a cylinder
   bool astray;     // the position of that line is not known
   real end[2][3];  // ends of the line, in the frame of the difference
@@ -112,6 +114,38 @@ DEVICE void line_of(Solid& s, const real* size, const real* outward, real margin
   }
 }
 
+// First and last face around the first touching corner, as entries of vert_face.
+DEVICE int first_face(const Solid& s) { return s.touches ? s.model->vert_adr()[s.first + s.touch[0]] : 0; }
+DEVICE int last_face(const Solid& s) { return s.touches ? s.model->vert_adr()[s.first + s.touch[0] + 1] : 0; }
+
+// Whether a face contains all touching corners.
+DEVICE_CALL bool face_touches(const Solid& s, int face) {
+  const int begin = s.model->face_adr()[face], end = s.model->face_adr()[face + 1];
+  int held = 1;
+  ROLLED for (int k = begin; k < end; ++k) {
+    const int corner = s.model->face_vert()[k];
+    held += (s.touches > 1 && corner == s.touch[1]) + (s.touches > 2 && corner == s.touch[2]);
+  }
+  return held >= s.touches;
+}
+
+// Find the faces that may lie flat: those that contain all touching corners. Three corners have one face in common, and
+// two have two. Where faces of a hull overlap, which happens in MuJoCo's hulls, they have more, and the first ones
+// count.
+DEVICE_CALL void find_faces(Solid& s) {
+  const int begin = first_face(s), end = last_face(s);
+  s.faces = s.touches == 1 ? end - begin : 0;
+  ROLLED for (int k = begin; s.touches > 1 && k < end && s.faces < 4 - s.touches; ++k) {
+    const int face = s.model->vert_face()[k];
+    if (face_touches(s, face)) s.face[s.faces++] = face;
+  }
+}
+
+// Face number k of those that may lie flat.
+DEVICE int face_of(const Solid& s, int k) {
+  return s.touches == 1 ? s.model->vert_face()[first_face(s) + k] : s.face[k];
+}
+
 // The solid of a geom, which is shape `body` (0 or 1) of the difference; `outward` is the contact's normal, away from
 // it.
 DEVICE_CALL Solid solid_of(const Model& m, int geom, const Shape& shape, const real* size, const Simplex& simplex,
@@ -137,39 +171,15 @@ DEVICE_CALL Solid solid_of(const Model& m, int geom, const Shape& shape, const r
   } else if (type == GEOM_CYLINDER && abs_(local[2]) > UPRIGHT && !lies_along(shape, kinks, body)) {
     s.touch[s.touches++] = local[2] > 0 ? 0 : CAP_SIDES;
   }
+  find_faces(s);
   return s;
-}
-
-// First and last face around the first touching corner, as entries of vert_face.
-DEVICE int first_face(const Solid& s) { return s.touches ? s.model->vert_adr()[s.first + s.touch[0]] : 0; }
-DEVICE int last_face(const Solid& s) { return s.touches ? s.model->vert_adr()[s.first + s.touch[0] + 1] : 0; }
-
-// Whether a face contains all touching corners.
-DEVICE_CALL bool face_touches(const Solid& s, int face) {
-  const int begin = s.model->face_adr()[face], end = s.model->face_adr()[face + 1];
-  int held = 1;
-  ROLLED for (int k = begin; k < end; ++k) {
-    for (int t = 1; t < s.touches; ++t) held += s.model->face_vert()[k] == s.touch[t];
-  }
-  return held >= s.touches;
-}
-
-// Whether a face, given as an entry of vert_face, may lie flat. Three touching corners have one face in common, and two
-// have two. Where faces of a hull overlap, which happens in MuJoCo's hulls, they have more, and the first ones count.
-DEVICE_CALL bool face_counts(const Solid& s, int entry) {
-  const int* faces = s.model->vert_face();
-  if (!face_touches(s, faces[entry])) return false;
-  if (s.touches == 1) return true;
-  int before = 0;
-  ROLLED for (int k = first_face(s); k < entry; ++k) before += face_touches(s, faces[k]);
-  return before + s.touches < 4;
 }
 
 DEVICE void face_normal_of(const Solid& s, int face, real* normal) {
   to_world(normal, s.shape->mat, s.model->face_normal() + 3 * face);
 }
 
-DEVICE void corner_of(const Solid& s, int corner, real* out) {
+DEVICE_CALL void corner_of(const Solid& s, int corner, real* out) {
   const real* vert = s.model->hull_vert() + 3 * (s.first + corner);
   real local[3];
   for (int i = 0; i < 3; ++i) local[i] = s.scale[i] * vert[i];
@@ -182,7 +192,7 @@ DEVICE int edges_of(const Solid& s) {
   return s.line || s.touches == 2 ? 1 : s.touches == 1 ? last_face(s) - first_face(s) : 0;
 }
 
-DEVICE void edge_of(const Solid& s, int edge, real* from, real* to) {
+DEVICE_CALL void edge_of(const Solid& s, int edge, real* from, real* to) {
   if (s.line) {
     for (int i = 0; i < 3; ++i) {
       from[i] = s.end[0][i];

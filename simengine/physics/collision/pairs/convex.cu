@@ -102,22 +102,18 @@ DEVICE void convex(const Model& m, const real* geom_xpos, const real* geom_xmat,
                    const int* search_cand, const real* kept_contact, real* contact_dist, real* contact_pos,
                    real* contact_frame, int* contact_cand) {
   const ContactFields out = {contact_dist, contact_pos, contact_frame, contact_cand};
-  int before = 0;
-  ROLLED for (int base = 0; base < m.nsearch() && search_cand[base] >= 0; base += LANES) {
-    const int c = base + lane() < m.nsearch() ? search_cand[base + lane()] : -1;
-    const int number = c < 0 ? 0 : cand_adr[c + 1] - cand_adr[c];
-    int total;
-    const int first = before + lane_scan(number, &total);
-    before += total;
-    if (number) {
-      Contact found[MAX_CONVEX];
-      if (is_kept(m, first, number)) {
-        take_kept(kept_contact, first, found, number);
-      } else {
-        collide_convex(pair_of(m, c, geom_xpos, geom_xmat), detection_margin(m, c), found);
-      }
-      out.put(cand_adr[c], found, number, c);
+  LANE_FOR(k, m.nsearch()) {
+    const int c = search_cand[k];
+    if (c < 0) break;
+    const int number = cand_adr[c + 1] - cand_adr[c];
+    if (!number) continue;
+    Contact found[MAX_CONVEX];
+    if (is_kept(m, k)) {
+      take_kept(kept_contact, k, found, number);
+    } else {
+      collide_convex(pair_of(m, c, geom_xpos, geom_xmat), detection_margin(m, c), found);
     }
+    out.put(cand_adr[c], found, number, c);
   }
   lane_sync();
 }
