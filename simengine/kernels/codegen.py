@@ -82,9 +82,14 @@ _HEADERS_AFTER_MODEL = (
     "primal.cuh",
     "newton_tile.cuh",
     "cone_update.cuh",
+    "whiten.cuh",
     "pgs.cuh",
     "pgs_rows.cuh",
     "pgs_registers.cuh",
+    "row_islands.cuh",
+    "tangents.cuh",
+    "noslip_rows.cuh",
+    "noslip_sweeps.cuh",
 )
 
 _LARGE_HEADERS = ("large.cuh", "large_hessian.cuh", "large_pgs.cuh")

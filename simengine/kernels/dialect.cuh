@@ -13,13 +13,13 @@
 //   host, tile   one lane that works on TILE worlds at once: a real number is a vector with one entry for each world,
 //                see tile.h. Bodies of tiled kernels write select() where worlds may take different branches.
 //
-// Collectives: lane_sum is the sum over all lanes, lane_most the largest x, and lane_least the smallest. lane_get is x
-// of one lane. lane_scan is the sum over the lower lanes, and lane_rank the number of those with a flag; total is that
-// over all lanes. lane_sum_of_key is the sum over the lower lanes with the same
-// key; its total is that over all lanes with the key, and `first` is true for the first of them. lane_ballot has a bit
-// for each lane whose x is not zero, and lane_match for each lane with the same x; they exist on the GPU only, for
-// groups of at most 32 lanes. lower_at sets an integer in memory to the minimum of itself and x, atomically; the result
-// does not depend on the order of the lanes.
+// Collectives: lane_sum is the sum over all lanes, lane_sums the same for several numbers at once, lane_most the
+// largest x, and lane_least the smallest. lane_get is x of one lane. lane_scan is the sum over the lower lanes, and
+// lane_rank the number of those with a flag; their total is that over all lanes. lane_sum_of_key is the sum over the
+// lower lanes with the same key; its total is that over all lanes with the key, and `first` is true for the first of
+// them. lane_get_int is lane_get of an integer, lane_ballot has a bit for each lane whose x is not zero, and lane_match
+// for each lane with the same x; these three exist on the GPU only, for groups of at most 32 lanes. lower_at sets an
+// integer in memory to the minimum of itself and x, atomically; the result does not depend on the order of the lanes.
 //
 // The build defines REAL (float or double), REAL_IS_FLOAT and LANES.
 #pragma once
@@ -55,14 +55,17 @@ typedef bool truth;  // of a comparison of real numbers
 // DEVICE_CALL is for large functions with several callers: inlined, they would exceed the instruction cache.
 //
 // LANE_FOR divides a loop among the lanes. It is not unrolled, because kernels contain many such loops, and code that
-// exceeds the instruction cache costs more than a branch. ROLLED has the same effect on a serial loop. DOF_FOR is for
-// loops over nv: with fewer than 32 lanes, nv is at most LANES, so that a lane has at most one iteration.
+// exceeds the instruction cache costs more than a branch. ROLLED has the same effect on a serial loop. The loads of
+// four rounds of an OVERLAPPED loop overlap. An UNROLLED loop has a fixed number of rounds. DOF_FOR is for loops over
+// nv: with fewer than 32 lanes, nv is at most LANES, so that a lane has at most one iteration.
 #if SIMENGINE_GPU
 #define ROLLED _Pragma("unroll 1")
 #define OVERLAPPED _Pragma("unroll 4")
+#define UNROLLED _Pragma("unroll")
 #else
 #define ROLLED
 #define OVERLAPPED
+#define UNROLLED
 #endif
 #define LANE_FOR(i, n) ROLLED for (int i = lane(); i < (n); i += LANES)
 #define LANE_FOR_LOADS(i, n) OVERLAPPED for (int i = lane(); i < (n); i += LANES)
@@ -95,6 +98,17 @@ DEVICE real lane_sum(real x) {
 #pragma unroll
   for (int o = LANES / 2; o > 0; o /= 2) x += __shfl_xor_sync(lane_mask(), x, o, LANES);
   return x;
+}
+template <int COUNT>
+DEVICE void lane_sums(real* x) {
+#pragma unroll
+  for (int o = LANES / 2; o > 0; o /= 2) {
+    real other[COUNT];
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) other[i] = __shfl_xor_sync(lane_mask(), x[i], o, LANES);
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) x[i] += other[i];
+  }
 }
 DEVICE int lane_sum_int(int x) {
 #pragma unroll
@@ -140,6 +154,7 @@ DEVICE int lane_sum_of_key(int key, int x, int* total, bool* first) {
   return before;
 }
 DEVICE real lane_get(real x, int from) { return __shfl_sync(lane_mask(), x, from, LANES); }
+DEVICE int lane_get_int(int x, int from) { return __shfl_sync(lane_mask(), x, from, LANES); }
 // Sum of x over the lower lanes; total receives the sum over all lanes.
 DEVICE int lane_scan(int x, int* total) {
   int inclusive = x;
@@ -359,6 +374,13 @@ DEVICE void lower_at(int* place, int x) {
   }
 }
 DEVICE void publish_fence() {}
+#endif
+
+#if !SIMENGINE_GPU || LANES > 32
+template <int COUNT>
+DEVICE void lane_sums(real* x) {
+  for (int i = 0; i < COUNT; ++i) x[i] = lane_sum(x[i]);
+}
 #endif
 
 // ------------------------------------------------------------------------------------------------ scalar functions

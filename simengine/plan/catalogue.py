@@ -220,7 +220,7 @@ NARROW_LIGHT = Kernel("narrow_light", tuple(NARROWPHASE[name] for name in LIGHT)
 NARROW_OWN_ADDRESSES = replace(NARROW_LIGHT, name="narrow_own_addresses", own_addresses=True)
 """The same without waiting for the scan, for still smaller shards: each world adds up the counts of all worlds."""
 ACTIVATION_KERNEL = Kernel("activation", (ACTIVATION,))
-NOSLIP_KERNEL = Kernel("noslip", (NOSLIP,))
+NOSLIP_KERNEL = Kernel("noslip", (NOSLIP,), min_blocks_per_multiprocessor=6)
 POST = Kernel("rne_post", (RNE_POST,))
 POST_GENERAL = Kernel("rne_post_general", (RNE_POST_GENERAL,))
 TENDON_POST = Kernel("tendon_forces", (TENDON_FORCES,))

@@ -2,19 +2,7 @@
 // as many rows as the arguments say. Prints one line, and the exit status is 1 if something differs.
 #include "threads_as_lanes.h"
 
-#define DEVICE_METHOD inline
-#define OVERLAPPED
-#define DOF_FOR(i, n) LANE_FOR(i, n)
-#define REAL_EPS 2.220446049250313e-16
-
 enum { ROW_EQUALITY, ROW_FRICTION_DOF, ROW_FRICTION_TENDON, ROW_LIMIT, ROW_CONTACT_ELLIPTIC = 7 };
-
-real divide_(real x, real y) { return x / y; }
-real abs_(real x) { return std::fabs(x); }
-real max_(real a, real b) { return a > b ? a : b; }
-real min_(real a, real b) { return a < b ? a : b; }
-real clamp_(real x, real low, real high) { return max_(low, min_(x, high)); }
-real reciprocal_sqrt_(real x) { return 1 / std::sqrt(x); }
 
 // The part of the generated `Model` that the solver reads.
 struct Model {
@@ -47,6 +35,7 @@ real row_dot(const real* J, int r, int stride, const real* x) {
 
 #include "random.cuh"
 #include "row_law.cuh"
+#include "whiten.cuh"
 #include "pgs.cuh"
 #include "pgs_registers.cuh"
 
@@ -85,7 +74,7 @@ Problem problem_of(int n, int seed) {
 
 struct Result {
   int iterations = 0;
-  std::vector<real> force, before, Y, b, diagonal;
+  std::vector<real> force, before, Y, b, warm, norm, diagonal;
   std::vector<int> list;
 };
 
@@ -93,20 +82,26 @@ Result solve(const Problem& p, bool in_registers) {
   const int nv = p.m.nv(), stride = p.m.nvp(), rows = int(p.type.size());
   Result result;
   result.force = p.start, result.before = p.start, result.list = p.list;
-  result.Y.assign(size_t(rows * stride + 4), 0), result.b.assign(size_t(rows), 0), result.diagonal = result.b;
-  std::vector<real> z(size_t(stride), 0), weight(size_t(MAX_CONE_ROWS * rows + MAX_CONE_ROWS)), jar(size_t(rows), 0);
+  result.Y.assign(size_t(rows * stride + 4), 0), result.b.assign(size_t(rows), 0);
+  result.warm = result.norm = result.diagonal = result.b;
+  std::vector<real> z(size_t(stride), 0), weight(size_t(MAX_CONE_ROWS * rows + MAX_CONE_ROWS));
   std::vector<Vec4> words((size_t(13 + PGS_ROWS) * PGS_SLOTS * LANES + 8) / 4);
   std::vector<int> draw(LANES);
   run_warp([&] {
     const Rows r = {rows, p.type.data(), nullptr, nullptr, nullptr, p.J.data(), p.D.data(), p.aref.data(),
                     p.loss.data()};
+    const auto put = [&](int row, const RowSums& sums) {
+      result.b[size_t(row)] = sums.residual;
+      result.warm[size_t(row)] = sums.other;
+      result.norm[size_t(row)] = sums.norm;
+      result.diagonal[size_t(row)] = sums.regularised;
+    };
     if (in_registers) {
-      whiten_in_registers(p.m, r, p.L.data(), p.smooth.data(), p.warm.data(), result.Y.data(), result.b.data(),
-                          result.diagonal.data(), weight.data(), jar.data());
+      whiten_in_registers(p.m, r, p.L.data(), p.smooth.data(), p.warm.data(), result.Y.data(), put);
     } else {
-      whiten(p.m, r, p.L.data(), p.smooth.data(), result.Y.data(), result.b.data(), result.diagonal.data(),
-             weight.data());
+      whiten_over_memory(p.m, r, p.L.data(), p.smooth.data(), p.warm.data(), result.Y.data(), put);
     }
+    cone_blocks(p.m, r, result.Y.data(), stride, result.diagonal.data(), weight.data());
     const DenseDual d = {{nv, stride}, r, result.Y.data(), result.b.data(), result.diagonal.data(), weight.data(),
                          result.before.data(), result.force.data(), z.data()};
     const int number =
@@ -132,6 +127,7 @@ int main(int count, char** arguments) {
     const Result one = solve(p, false), other = solve(p, true);
     others += one.list != other.list || one.iterations != other.iterations || (p.n > 2 && one.iterations < 3);
     others += one.Y != other.Y || one.b != other.b || one.diagonal != other.diagonal;
+    others += one.warm != other.warm || one.norm != other.norm;
     worst = std::fmax(worst, difference(one.force, other.force));
     worst = std::fmax(worst, difference(one.before, other.before));
   }

@@ -16,13 +16,18 @@ INCLUDES = [f"-I{folder}" for folder in (PACKAGE / "kernels", PACKAGE / "physics
 OPTIONS = ("-std=c++17", "-O1", "-g", "-ffp-contract=off", "-fsanitize=thread", "-Wno-unknown-pragmas", "-pthread")
 
 
-def passes(program: Path, source: str, arguments: int | Iterable[int], *options: str) -> None:
-    """Compile a program of this folder and run it with integer arguments; its exit status must be 0."""
+def passes(program: Path, source: str, arguments: int | Iterable[int], *options: str) -> str:
+    """Compile a program of this folder and run it with integer arguments; its exit status must be 0.
+
+    Returns:
+        What it prints.
+    """
     command = ("g++", *OPTIONS, *options, *INCLUDES, str(HERE / source), "-o", str(program))
     subprocess.run(command, check=True)
     given = [arguments] if isinstance(arguments, int) else arguments
     done = subprocess.run([str(program), *map(str, given)], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 @pytest.mark.sanitizer

@@ -9,16 +9,25 @@
 #include <thread>
 #include <vector>
 
+#ifndef SIMENGINE_GPU
 #define SIMENGINE_GPU 1
+#endif
 #define LANES 32
+#define REAL_IS_FLOAT 0
 #define COLUMN_WORDS (4 * LANES)
 #define MOST_DENSE 0x7fffffff
 #define REAL_MAX 1e300
+#define REAL_EPS 2.220446049250313e-16
 #define R(x) (x)
 #define DEVICE static inline
 #define DEVICE_CALL static
+#define DEVICE_METHOD inline
 #define ROLLED
+#define OVERLAPPED
+#define UNROLLED
 #define LANE_FOR(i, n) for (int i = lane(); i < (n); i += LANES)
+#define LANE_FOR_LOADS(i, n) LANE_FOR(i, n)
+#define DOF_FOR(i, n) LANE_FOR(i, n)
 
 typedef double real;
 thread_local int lane_id, lane_phase;
@@ -35,6 +44,7 @@ real lane_get(real x, int from) {
   lane_sync();
   return found;
 }
+int lane_get_int(int x, int from) { return int(lane_get(x, from)); }
 unsigned lane_ballot(int x) {
   slots[lane_id] = x != 0;
   lane_sync();
@@ -59,6 +69,12 @@ real select(bool condition, real a, real b) { return condition ? a : b; }
 real fma_(real a, real b, real c) { return std::fma(a, b, c); }
 real sqrt_(real x) { return std::sqrt(x); }
 real reciprocal_(real x) { return 1 / x; }
+real reciprocal_sqrt_(real x) { return 1 / std::sqrt(x); }
+real divide_(real x, real y) { return x / y; }
+real abs_(real x) { return std::fabs(x); }
+real max_(real a, real b) { return a > b ? a : b; }
+real min_(real a, real b) { return a < b ? a : b; }
+real clamp_(real x, real low, real high) { return max_(low, min_(x, high)); }
 void envelope_factor(real*, int) { std::abort(); }
 void row_solve(real*, const real*, int) { std::abort(); }
 
@@ -69,6 +85,11 @@ real lane_sum(real x) {
   for (int i = 0; i < LANES; ++i) sum += slots[i];
   lane_sync();
   return sum;
+}
+
+template <int COUNT>
+void lane_sums(real* x) {
+  for (int i = 0; i < COUNT; ++i) x[i] = lane_sum(x[i]);
 }
 
 struct alignas(32) Vec4 {

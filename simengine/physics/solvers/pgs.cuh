@@ -82,27 +82,14 @@ DEVICE void cone_blocks(const Model& m, const Rows& rows, const real* Y, int str
   lane_sync();
 }
 
-// (2) whitened Jacobian Y, residual b without forces, and diagonal of A + R; each lane computes whole rows.
+// (2) whitened Jacobian Y, residual b without forces, and diagonal of A + R.
 DEVICE void whiten(const Model& m, const Rows& rows, const real* qLD, const real* qacc_smooth, real* efc_Y, real* efc_b,
                    real* efc_diagAR, real* efc_weight) {
-  const int nv = m.nv(), stride = m.nvp();
-  LANE_FOR(r, rows.n) {
-    const real* J = rows.J + r * stride;
-    real* Y = efc_Y + r * stride;
-    real b = -rows.aref[r], norm = reciprocal_(rows.D[r]);
-    ROLLED for (int k = 0; k < nv; ++k) {
-      real x = J[k];
-      b = fma_(x, qacc_smooth[k], b);
-      ROLLED for (int j = 0; j < k; ++j) x = fma_(-qLD[k * nv + j], Y[j], x);
-      Y[k] = divide_(x, qLD[k * nv + k]);
-      norm = fma_(Y[k], Y[k], norm);
-    }
-    ROLLED for (int k = nv; k < stride; ++k) Y[k] = 0;
-    efc_b[r] = b;
-    efc_diagAR[r] = norm;
-  }
-  lane_sync();
-  cone_blocks(m, rows, efc_Y, stride, efc_diagAR, efc_weight);
+  whiten_rows(m, rows, qLD, qacc_smooth, qacc_smooth, efc_Y, [&](int r, const RowSums& sums) {
+    efc_b[r] = sums.residual;
+    efc_diagAR[r] = sums.regularised;
+  });
+  cone_blocks(m, rows, efc_Y, m.nvp(), efc_diagAR, efc_weight);
 }
 
 // (3) warm start: the forces at the residuals in d.before. Each lane returns its part of 1/2 z' z; force_cost gives the

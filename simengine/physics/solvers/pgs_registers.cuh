@@ -68,72 +68,6 @@ struct PullMemory {
   }
 };
 
-// Up to 32 entries of a row whose length is a multiple of four; 0 beyond its end.
-DEVICE void load_row(const real* row, int length, real* h) {
-#pragma unroll
-  for (int j = 0; j < LANES; j += 4) {
-    const Vec4 four = j < length ? *reinterpret_cast<const Vec4*>(row + j) : Vec4{0, 0, 0, 0};
-    h[j] = four.x, h[j + 1] = four.y, h[j + 2] = four.z, h[j + 3] = four.w;
-  }
-}
-
-// (2) whitened Jacobian, residual without forces, and diagonal of A + R as in `whiten`, with the same bits. A lane has
-// up to 32 columns of a row of the Jacobian in registers. `jar` receives the residual at the last acceleration.
-DEVICE void whiten_in_registers(const Model& m, const Rows& rows, const real* qLD, const real* qacc_smooth,
-                                const real* qacc_warmstart, real* efc_Y, real* efc_b, real* efc_diagAR,
-                                real* efc_weight, real* jar) {
-  const int nv = m.nv(), stride = m.nvp();
-  LANE_FOR(r, rows.n) {
-    real *Y = efc_Y + size_t(r) * stride, b = -rows.aref[r], warm = b, norm = reciprocal_(rows.D[r]);
-    ROLLED for (int first = 0; first < nv; first += LANES) {
-      const int end = first + LANES < nv ? first + LANES : nv;
-      real h[LANES];
-      load_row(rows.J + size_t(r) * stride + first, stride - first, h);
-#pragma unroll
-      for (int j = 0; j < LANES; ++j) {
-        if (first + j < nv) {
-          b = fma_(h[j], qacc_smooth[first + j], b);
-          warm = fma_(h[j], qacc_warmstart[first + j], warm);
-        }
-      }
-      ROLLED for (int k = 0; k < first; k += 4) {
-        const Vec4 four = *reinterpret_cast<const Vec4*>(Y + k);
-        const real* L = qLD + first * nv + k;
-#pragma unroll
-        for (int e = 0; e < LANES; ++e, L += nv) {
-          if (first + e < nv) {
-            h[e] = fma_(-L[1], four.y, fma_(-L[0], four.x, h[e]));
-            h[e] = fma_(-L[3], four.w, fma_(-L[2], four.z, h[e]));
-          }
-        }
-      }
-      // each round turns the row by four entries, so that all indices of registers are constants
-      ROLLED for (int k = first; k < end; k += 4) {
-        const real* L = qLD + k * nv + k;
-#pragma unroll
-        for (int e = 0; e < LANES; ++e, L += nv) {
-          if (k + e < end) {
-#pragma unroll
-            for (int c = 0; c < 4 && c < e; ++c) h[e] = fma_(-L[c], h[c], h[e]);
-            if (e < 4) {
-              h[e] = divide_(h[e], L[e]);
-              norm = fma_(h[e], h[e], norm);
-            }
-          }
-        }
-        *reinterpret_cast<Vec4*>(Y + k) = {h[0], h[1], h[2], h[3]};
-#pragma unroll
-        for (int j = 0; j < LANES - 4; ++j) h[j] = h[j + 4];
-      }
-    }
-    efc_b[r] = b;
-    efc_diagAR[r] = norm;
-    jar[r] = warm;
-    ROLLED for (int i = 0; i < MAX_CONE_ROWS; ++i) efc_weight[MAX_CONE_ROWS * r + i] = norm;
-  }
-  lane_sync();
-}
-
 // The pull of each row of an island on the others, 0 on itself. A lane takes up to 32 columns of its own row at a time.
 template <int SLOTS>
 DEVICE void form_pull(const Model& m, const DenseDual& d, int n, const int* list, real* pull) {
@@ -144,7 +78,7 @@ DEVICE void form_pull(const Model& m, const DenseDual& d, int n, const int* list
     const real scale = own < n ? -reciprocal_(d.diagonal[own_row]) : R(0.0);
     ROLLED for (int first = 0; first < stride; first += LANES) {
       real h[LANES];
-      load_row(d.Y + size_t(own_row) * stride + first, own < n ? stride - first : 0, h);
+      load_row<LANES>(d.Y + size_t(own_row) * stride + first, own < n ? stride - first : 0, h);
       const bool last = first + LANES >= stride;
 #pragma unroll 2
       for (int r = 0; r < n; ++r) {

@@ -1,0 +1,117 @@
+// Islands of the rows of a world. As in MuJoCo, rows that share a kinematic tree, directly or through other rows, form
+// an island and are solved separately from the rest.
+#pragma once
+
+#define MOST_TREE_BITS 32
+
+DEVICE int lower(int a, int b) { return a < b ? a : b; }
+
+// The trees that each row touches, as bits. On the GPU the lanes read one row together.
+DEVICE void trees_of_rows(const Model& m, const Rows& rows, unsigned* trees) {
+  const int nv = m.nv(), stride = m.nvp();
+#if SIMENGINE_GPU && LANES <= 32
+  ROLLED for (int first = 0; first < rows.n; first += LANES) {
+    const int count = lower(rows.n - first, LANES);
+    unsigned touched = 0;
+    ROLLED for (int base = 0; base < nv; base += LANES) {
+      const int width = lower(nv - base, LANES);
+      const real* J = rows.J + size_t(first) * stride + base + lane();
+      unsigned dofs = 0;
+      OVERLAPPED for (int k = 0; k < count; ++k) {
+        const unsigned of_row = lane_ballot(lane() < width && J[k * stride] != 0);
+        if (k == lane()) dofs = of_row;
+      }
+      OVERLAPPED for (int e = 0; e < width; ++e) touched |= (dofs >> e & 1u) << m.dof_treeid()[base + e];
+    }
+    if (lane() < count) trees[first + lane()] = touched;
+  }
+#else
+  LANE_FOR(r, rows.n) {
+    unsigned touched = 0;
+    for (int v = 0; v < nv; ++v) touched |= unsigned(rows.J[size_t(r) * stride + v] != 0) << m.dof_treeid()[v];
+    trees[r] = touched;
+  }
+#endif
+  lane_sync();
+}
+
+// Call visit(t) for each tree t that row r touches, or the cone of `dim` rows whose first row is r; several times for
+// some. `trees` has the trees of each row as bits, or is null.
+template <class Visit>
+DEVICE void for_each_tree(const Model& m, const Rows& rows, const unsigned* trees, int r, int dim, const Visit& visit) {
+  if (trees) {
+    unsigned left = 0;
+    ROLLED for (int i = 0; i < dim; ++i) left |= trees[r + i];
+    ROLLED for (int t = 0; left; ++t, left >>= 1) {
+      if (left & 1) visit(t);
+    }
+    return;
+  }
+  const int stride = m.nvp();
+  ROLLED for (int i = 0; i < dim; ++i) {
+    const real* J = rows.J + size_t(r + i) * stride;
+    OVERLAPPED for (int v = 0; v < m.nv(); ++v) {
+      if (J[v] != 0) visit(m.dof_treeid()[v]);
+    }
+  }
+}
+
+// Sort the rows by island. An island has the number of its lowest tree; rows without trees have the number of trees,
+// and the later rows of cones one more. `tree` receives each tree's island.
+DEVICE void find_islands(const Model& m, const Rows& rows, int* efc_island, int* efc_order, int* tree) {
+  const int n = rows.n;
+#ifdef MOST_VECTOR_ROWS
+  if (one_island(m, rows, efc_island, efc_order, tree)) return;
+#endif
+  // until the order is known, its memory holds the trees of the rows
+  unsigned* trees = m.ntree() <= MOST_TREE_BITS ? reinterpret_cast<unsigned*>(efc_order) : nullptr;
+  if (trees) trees_of_rows(m, rows, trees);
+  LANE_FOR(t, m.ntree()) tree[t] = t;
+  // each sweep gives all trees of a row the lowest number among them, until no row has two numbers
+  while (true) {
+    lane_sync();
+    int mixed = 0;
+    LANE_FOR(r, n) {
+      const int dim = rows_together(m, rows, r);
+      int lowest = m.ntree(), highest = -1;
+      for_each_tree(m, rows, trees, r, dim, [&](int t) {
+        lowest = lower(lowest, tree[t]);
+        highest = tree[t] > highest ? tree[t] : highest;
+      });
+      ROLLED for (int i = 0; i < dim; ++i) efc_island[r + i] = lowest;
+      mixed |= lowest < highest;
+    }
+    if (!lane_any(mixed)) break;
+    lane_sync();
+    LANE_FOR(r, n) {
+      const int dim = rows_together(m, rows, r), lowest = efc_island[r];
+      if (dim) for_each_tree(m, rows, trees, r, dim, [&](int t) { lower_at(tree + t, lowest); });
+    }
+  }
+  lane_sync();
+  LANE_FOR(r, n) {
+    if (!rows_together(m, rows, r)) efc_island[r] = m.ntree() + 1;
+  }
+  lane_sync();
+  int others = 0;
+  LANE_FOR(r, n) others |= efc_island[r] != efc_island[0];
+  if (!lane_any(others)) {
+    LANE_FOR(r, n) efc_order[r] = r;
+    lane_sync();
+    return;
+  }
+  LANE_FOR(r, n) {
+    int place = 0;
+    const int own = efc_island[r];
+    OVERLAPPED for (int k = 0; k < n; ++k) place += efc_island[k] < own || (efc_island[k] == own && k < r);
+    efc_order[place] = r;
+  }
+  lane_sync();
+}
+
+// Number of rows that open something in an island.
+DEVICE int rows_of_island(const Rows& rows, const int* efc_island, int island) {
+  int found = 0;
+  LANE_FOR_LOADS(r, rows.n) found += efc_island[r] == island;
+  return lane_sum_int(found);
+}

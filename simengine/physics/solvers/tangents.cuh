@@ -1,0 +1,67 @@
+// The optimal friction forces of an elliptic contact for a quadratic cost, by MuJoCo's iteration.
+#pragma once
+
+// Optimal friction forces of a cone for a quadratic cost: minimise
+// 1/2 (x - old)' A (x - old) + (x - old)' slip over sum (x_i / friction_i)^2 <= radius^2.
+// With x_i = friction_i y_i and A, slip and old scaled to match, (A + lambda) (y - old) = -slip - lambda old, where
+// lambda >= 0 is the root of |y| = radius. As in MuJoCo, Newton's method on |y|^2 has 20 iterations, which are too few
+// where a friction coefficient is small. A matrix whose pivots are small or mere rounding gives no force.
+#define TANGENT_ITERATIONS 20
+#define LEAST_PIVOT R(1e-10)
+
+// y = old - inv(A + lambda) (slip + lambda old), scaled; L receives the Cholesky factor. Returns false if the matrix
+// counts as singular.
+DEVICE bool tangents_at(int n, const real* A, const real* slip, const real* old, const real* friction, real lambda,
+                        real* L, real* y) {
+  real least = 1, product = 1;
+  bool rounding = false;
+  ROLLED for (int i = 0; i < n; ++i) {
+    const real before = friction[i] > 0 ? divide_(old[i], friction[i]) : R(0.0);
+    real right = -fma_(lambda, before, friction[i] * slip[i]);
+    ROLLED for (int j = 0; j <= i; ++j) {
+      const real whole = friction[i] * friction[j] * A[MAX_CONE_ROWS * i + j] + (i == j ? lambda : R(0.0));
+      real a = whole;
+      ROLLED for (int k = 0; k < j; ++k) a = fma_(-L[MAX_CONE_ROWS * i + k], L[MAX_CONE_ROWS * j + k], a);
+      if (i == j) {
+        least = min_(least, a);
+        product *= a;
+        rounding |= a <= 32 * REAL_EPS * whole;
+      }
+      L[MAX_CONE_ROWS * i + j] = i == j ? sqrt_(max_(a, MJMINVAL)) : divide_(a, L[MAX_CONE_ROWS * j + j]);
+    }
+    ROLLED for (int k = 0; k < i; ++k) right = fma_(-L[MAX_CONE_ROWS * i + k], y[k], right);
+    y[i] = divide_(right, L[MAX_CONE_ROWS * i + i]);
+  }
+  ROLLED for (int i = n - 1; i >= 0; --i) {
+    ROLLED for (int k = i + 1; k < n; ++k) y[i] = fma_(-L[MAX_CONE_ROWS * k + i], y[k], y[i]);
+    y[i] = divide_(y[i], L[MAX_CONE_ROWS * i + i]);
+  }
+  ROLLED for (int i = 0; i < n; ++i) y[i] += friction[i] > 0 ? divide_(old[i], friction[i]) : R(0.0);
+  return !rounding && (n > 3 ? least : product) >= LEAST_PIVOT;
+}
+
+DEVICE void best_tangents(int n, const real* A, const real* slip, const real* old, const real* friction, real radius,
+                          real* x) {
+  real L[MAX_CONE_ROWS * MAX_CONE_ROWS], y[MAX_CONE_ROWS], lambda = 0, length2 = 0;
+  const real slack = max_(R(1e-10), REAL_EPS * radius * radius);
+  ROLLED for (int iteration = 0; iteration < TANGENT_ITERATIONS; ++iteration) {
+    if (!tangents_at(n, A, slip, old, friction, lambda, L, y)) return;
+    real curve = 0;
+    length2 = 0;
+    ROLLED for (int i = 0; i < n; ++i) {
+      // x = inv(L) y, so that |x|^2 = y' inv(A + lambda) y
+      x[i] = y[i];
+      ROLLED for (int k = 0; k < i; ++k) x[i] = fma_(-L[MAX_CONE_ROWS * i + k], x[k], x[i]);
+      x[i] = divide_(x[i], L[MAX_CONE_ROWS * i + i]);
+      curve = fma_(x[i], x[i], curve);
+      length2 = fma_(y[i], y[i], length2);
+    }
+    const real excess = length2 - radius * radius;
+    if (excess < slack) break;
+    const real further = divide_(excess, 2 * curve);
+    if (further < R(1e-10) || iteration == TANGENT_ITERATIONS - 1) break;
+    lambda += further;
+  }
+  const real shrink = lambda > 0 ? divide_(radius, sqrt_(length2)) : R(1.0);
+  ROLLED for (int i = 0; i < n; ++i) x[i] = shrink * friction[i] * y[i];
+}

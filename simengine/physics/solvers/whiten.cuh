@@ -1,0 +1,116 @@
+// Whitened rows: Y = J inv(L') with qM = L L', so that A = J inv(M) J' is Y Y'; and sums along the rows. Each lane
+// takes whole rows.
+#pragma once
+
+// Sums along a row: its residuals at two accelerations, and its entry on the diagonal of A and of A + R.
+struct RowSums {
+  real residual, other, norm, regularised;
+
+  DEVICE_METHOD void add_entry(real entry, real qacc, real qacc_other) {
+    residual = fma_(entry, qacc, residual);
+    other = fma_(entry, qacc_other, other);
+  }
+  DEVICE_METHOD void add_whitened(real entry) {
+    norm = fma_(entry, entry, norm);
+    regularised = fma_(entry, entry, regularised);
+  }
+};
+
+DEVICE RowSums without_entries(const Rows& rows, int r) {
+  return {-rows.aref[r], -rows.aref[r], 0, reciprocal_(rows.D[r])};
+}
+
+// One entry after another, over memory.
+template <class Put>
+DEVICE void whiten_over_memory(const Model& m, const Rows& rows, const real* qLD, const real* qacc,
+                               const real* qacc_other, real* efc_Y, const Put& put) {
+  const int nv = m.nv(), stride = m.nvp();
+  LANE_FOR(r, rows.n) {
+    const real* J = rows.J + size_t(r) * stride;
+    real* Y = efc_Y + size_t(r) * stride;
+    RowSums sums = without_entries(rows, r);
+    ROLLED for (int k = 0; k < nv; ++k) {
+      real x = J[k];
+      sums.add_entry(x, qacc[k], qacc_other[k]);
+      ROLLED for (int j = 0; j < k; ++j) x = fma_(-qLD[k * nv + j], Y[j], x);
+      Y[k] = divide_(x, qLD[k * nv + k]);
+      sums.add_whitened(Y[k]);
+    }
+    ROLLED for (int k = nv; k < stride; ++k) Y[k] = 0;
+    put(r, sums);
+  }
+  lane_sync();
+}
+
+#if SIMENGINE_GPU
+// Columns of a row in registers: as many as leave registers for loads on their way.
+#define MOST_WHITENED (REAL_IS_FLOAT ? 32 : 16)
+#define WHITENED (LANES < MOST_WHITENED ? LANES : MOST_WHITENED)
+
+// Up to COUNT entries of a row whose length is a multiple of four; 0 beyond its end.
+template <int COUNT>
+DEVICE void load_row(const real* row, int length, real* h) {
+  UNROLLED for (int j = 0; j < COUNT; j += 4) {
+    const Vec4 four = j < length ? *reinterpret_cast<const Vec4*>(row + j) : Vec4{0, 0, 0, 0};
+    h[j] = four.x, h[j + 1] = four.y, h[j + 2] = four.z, h[j + 3] = four.w;
+  }
+}
+
+// The same with columns of a row in registers. The lanes read the same entries of L at the same time, and no
+// entry waits for a load of Y. Each entry sees the same operations in the same order.
+template <class Put>
+DEVICE void whiten_in_registers(const Model& m, const Rows& rows, const real* qLD, const real* qacc,
+                                const real* qacc_other, real* efc_Y, const Put& put) {
+  const int nv = m.nv(), stride = m.nvp();
+  LANE_FOR(r, rows.n) {
+    real* Y = efc_Y + size_t(r) * stride;
+    RowSums sums = without_entries(rows, r);
+    ROLLED for (int first = 0; first < nv; first += WHITENED) {
+      const int end = first + WHITENED < nv ? first + WHITENED : nv;
+      real h[WHITENED];
+      load_row<WHITENED>(rows.J + size_t(r) * stride + first, stride - first, h);
+      UNROLLED for (int j = 0; j < WHITENED; ++j) {
+        if (first + j < nv) sums.add_entry(h[j], qacc[first + j], qacc_other[first + j]);
+      }
+      ROLLED for (int k = 0; k < first; k += 4) {
+        const Vec4 four = *reinterpret_cast<const Vec4*>(Y + k);
+        const real* L = qLD + first * nv + k;
+        UNROLLED for (int e = 0; e < WHITENED; ++e, L += nv) {
+          if (first + e < nv) {
+            h[e] = fma_(-L[1], four.y, fma_(-L[0], four.x, h[e]));
+            h[e] = fma_(-L[3], four.w, fma_(-L[2], four.z, h[e]));
+          }
+        }
+      }
+      // each round turns the row by four entries, so that all indices of registers are constants
+      ROLLED for (int k = first; k < end; k += 4) {
+        const real* L = qLD + k * nv + k;
+        UNROLLED for (int e = 0; e < WHITENED; ++e, L += nv) {
+          if (k + e < end) {
+            UNROLLED for (int c = 0; c < 4 && c < e; ++c) h[e] = fma_(-L[c], h[c], h[e]);
+            if (e < 4) {
+              h[e] = divide_(h[e], L[e]);
+              sums.add_whitened(h[e]);
+            }
+          }
+        }
+        *reinterpret_cast<Vec4*>(Y + k) = {h[0], h[1], h[2], h[3]};
+        UNROLLED for (int j = 0; j < WHITENED - 4; ++j) h[j] = h[j + 4];
+      }
+    }
+    put(r, sums);
+  }
+  lane_sync();
+}
+#endif
+
+// Write Y, and call put(r, its sums) for each row r.
+template <class Put>
+DEVICE void whiten_rows(const Model& m, const Rows& rows, const real* qLD, const real* qacc, const real* qacc_other,
+                        real* efc_Y, const Put& put) {
+#if SIMENGINE_GPU
+  whiten_in_registers(m, rows, qLD, qacc, qacc_other, efc_Y, put);
+#else
+  whiten_over_memory(m, rows, qLD, qacc, qacc_other, efc_Y, put);
+#endif
+}
