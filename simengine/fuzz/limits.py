@@ -24,6 +24,7 @@ _FASTEST, _STIFFEST = 1e6, 3e3  # qacc and, in float32, efc_aref beyond which a 
 _SINGULAR, _HEAVIEST = 1e8, 1e15  # condition and, in float32, inertia beyond which it is
 _HARDEST = {"float64": 1e8, "float32": 1e5}  # efc_D beyond which it is
 _NUDGE = 1e-3  # [m] by which bodies and geoms are moved to break ties
+_REACH = 1.0  # [m] by which moved geoms may leave the boxes around them at most
 _MOST_DOFS = 60  # larger models take too long
 
 
@@ -64,6 +65,7 @@ def nudged(mj: mujoco.MjModel) -> mujoco.MjModel:
     moved.body_quat[1:] += _NUDGE * rng.uniform(-1, 1, moved.body_quat[1:].shape)
     moved.body_quat[:] /= np.linalg.norm(moved.body_quat, axis=1, keepdims=True)
     moved.geom_sameframe[:] = 0  # geoms that lie where their bodies do
+    moved.body_margin[:] += _REACH  # the boxes by which MuJoCo skips pairs are those of the geoms as they were
     moved.geom_pos[:] += _NUDGE * rng.uniform(-1, 1, moved.geom_pos.shape)
     moved.geom_quat[:] += _NUDGE * rng.uniform(-1, 1, moved.geom_quat.shape)
     moved.geom_quat[:] /= np.linalg.norm(moved.geom_quat, axis=1, keepdims=True)
