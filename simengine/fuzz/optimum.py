@@ -1,0 +1,87 @@
+"""Whether the engine's solver ends as near to the optimum as MuJoCo's own, where sweeps end before they converge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+
+import mujoco
+import numpy as np
+
+from simengine.check.check import comparable
+from simengine.check.compare import as_numpy
+from simengine.check.fields import AFTER_ROWS, FORWARD, STEPPED, Compared
+from simengine.check.oracle import Evaluation, Oracle, dense_jacobian
+from simengine.check.report import relative_error
+from simengine.check.search import find_states
+from simengine.check.states import STATE_ARRAYS, Sampler
+from simengine.fuzz.limits import is_sane, slack_of
+from simengine.loading import load_model
+from simengine.model.model import Model
+from simengine.simulation import Simulation
+
+FOLLOWING = frozenset(field.name for field in FORWARD if field.stage in AFTER_ROWS) | {field.name for field in STEPPED}
+"""Fields that follow from the solver's end point."""
+
+_TRIES = 2  # for each pair type and limit that the states miss
+_SOLVED: Compared = next(field for field in FORWARD if field.name == "qacc")
+
+
+def ends_as_near(mj: mujoco.MjModel, backend: str, dtype: str, states: int, seed: int) -> bool:
+    """Whether the engine's solver ends at no higher cost than MuJoCo's after as many iterations, in every state.
+
+    Sweeps over elliptic cones may end anywhere: they improve one contact at a time. So the solvers' end points are
+    compared by the cost that both minimise, MuJoCo's primal cost of the acceleration. An end point within the tolerance
+    of the optimum, which MuJoCo's Newton solver finds, is as near as any. The engine's forces must be those that give
+    its acceleration.
+
+    Args:
+        mj: a model with PGS or CG.
+        backend: "cuda", "host", "jax" or "auto".
+        dtype: "float32" or "float64".
+        states: states that are drawn, before the search for pair types and limits that they miss.
+        seed: of the states.
+    """
+    model, _ = comparable(load_model(mj), seed)
+    best = copy(model.mj)
+    best.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
+    optimum, own = Oracle(best, dtype), Oracle(model.mj, dtype)
+    drawn = find_states(model, optimum, Sampler(best, seed), states, _TRIES).evaluations
+    sane = [evaluation for evaluation in drawn if is_sane(evaluation, dtype)]
+    bound = slack_of(mj, dtype) * _SOLVED.tolerance.of(dtype)
+    return bool(sane) and _all_as_near(model, own, sane, backend, dtype, bound)
+
+
+def _all_as_near(
+    model: Model, own: Oracle, sane: Sequence[Evaluation], backend: str, dtype: str, bound: float
+) -> bool:
+    sim = Simulation(model, num_worlds=len(sane), backend=backend, dtype=dtype, on_nonfinite="freeze")
+    sim.set_state(**{name: np.array([getattr(e.state, name) for e in sane]) for name in STATE_ARRAYS})
+    sim.forward()
+    names = ("qacc", "qacc_smooth", "qfrc_constraint")
+    qacc, smooth, forces = (as_numpy(sim.field(name)).astype(np.float64) for name in names)
+    rows = [sim.constraints(i) for i in range(len(sane))]
+    sim.close()
+    for i, evaluation in enumerate(sane):
+        wanted = evaluation.fields["qacc"]
+        summed = as_numpy(rows[i].force).astype(np.float64) @ as_numpy(rows[i].J).astype(np.float64)
+        moved = evaluation.fields["qM"] @ (qacc[i] - smooth[i])
+        if max(relative_error(summed, forces[i])[1], relative_error(moved, forces[i])[1]) > bound:
+            return False
+        if relative_error(qacc[i], wanted)[1] <= bound:
+            continue
+        own.forward(evaluation.state)
+        theirs = np.array(own.data.qacc)
+        if _cost(own, evaluation, qacc[i]) > _cost(own, evaluation, theirs):
+            return False
+    return True
+
+
+def _cost(oracle: Oracle, evaluation: Evaluation, qacc: np.ndarray) -> float:
+    """MuJoCo's primal cost of an acceleration (nv,), in the state in the oracle's data."""
+    mj, data = oracle.mj, oracle.data
+    off = qacc - evaluation.fields["qacc_smooth"]
+    cost = np.zeros(1)
+    if data.nefc:
+        mujoco.mj_constraintUpdate(mj, data, dense_jacobian(mj, data) @ qacc - data.efc_aref, cost, 0)
+    return float(cost[0] + 0.5 * off @ evaluation.fields["qM"] @ off)
