@@ -21,7 +21,7 @@ from simengine.check.states import Sampler
 from simengine.check.trajectory import follow
 from simengine.errors import ModelError, UnsupportedModelError
 from simengine.fuzz.limits import blur, is_rounding, is_sane, nudged, slack_of, without_comparison
-from simengine.fuzz.optimum import FOLLOWING, ends_as_near
+from simengine.fuzz.optimum import following
 from simengine.loading import load_model
 from simengine.model.model import Model
 
@@ -104,9 +104,8 @@ def judge(text: str, *, backend: str, dtypes: Sequence[str], states: int, seed: 
     if found.fields and mj.opt.solver != _NEWTON:
         other = Outcome("agrees", fields=dict(found.fields))
         for dtype in {name.rpartition(" in ")[2] for name in found.fields}:
-            if ends_as_near(patient, backend, dtype, states, seed):
-                following = {f"{name} in {dtype}" for name in FOLLOWING}
-                other.fields = {name: error for name, error in other.fields.items() if name not in following}
+            for name in following(patient, found.fields, backend, dtype, states, seed):
+                del other.fields[name]
         _explain_by(found, "MuJoCo is no nearer to the optimum", other)
     if found.fields:
         found.kind = "differs"

@@ -42,9 +42,20 @@ def without_comparison(mj: mujoco.MjModel) -> str:
     pairs = mj.body_weldid[mj.geom_bodyid[np.stack((mj.pair_geom1, mj.pair_geom2))]]
     if (pairs[0] == pairs[1]).any():
         return "an explicit pair is within a rigid body, and MuJoCo's adhesion does not count its contacts"
+    if _has_slides_along_another(mj):
+        return "two slides of a body are not orthogonal, and MuJoCo takes them for orthogonal"
     if _has_rigid_path(mj):
         return "a path lies in a rigid body, and MuJoCo drops rows that are zero"
     return ""
+
+
+def _has_slides_along_another(mj: mujoco.MjModel) -> bool:
+    """Whether MuJoCo takes the inertia matrix of some body for diagonal although two of its slides are parallel."""
+    for body in np.flatnonzero(np.asarray(mj.body_simple) == 2).tolist():
+        axes = mj.jnt_axis[mj.body_jntadr[body] :][: mj.body_jntnum[body]]
+        if np.abs(axes @ axes.T - np.diag(np.sum(axes * axes, axis=1))).max() > mujoco.mjMINVAL:
+            return True
+    return False
 
 
 def _has_rigid_path(mj: mujoco.MjModel) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 
 import mujoco
@@ -11,7 +11,7 @@ import numpy as np
 from simengine.check.check import comparable
 from simengine.check.compare import as_numpy
 from simengine.check.fields import AFTER_ROWS, FORWARD, STEPPED, Compared
-from simengine.check.oracle import Evaluation, Oracle, dense_jacobian
+from simengine.check.oracle import Evaluation, Oracle, collect, dense_jacobian
 from simengine.check.report import relative_error
 from simengine.check.search import find_states
 from simengine.check.states import STATE_ARRAYS, Sampler
@@ -20,25 +20,29 @@ from simengine.loading import load_model
 from simengine.model.model import Model
 from simengine.simulation import Simulation
 
-FOLLOWING = frozenset(field.name for field in FORWARD if field.stage in AFTER_ROWS) | {field.name for field in STEPPED}
-"""Fields that follow from the solver's end point."""
+_FOLLOWING = frozenset(field.name for field in FORWARD if field.stage in AFTER_ROWS) | {field.name for field in STEPPED}
+_SENSORS = "sensordata"  # of them, only some follow from forces
 
 _TRIES = 2  # for each pair type and limit that the states miss
 _SOLVED: Compared = next(field for field in FORWARD if field.name == "qacc")
 
 
-def ends_as_near(mj: mujoco.MjModel, backend: str, dtype: str, states: int, seed: int) -> bool:
-    """Whether the engine's solver ends at no higher cost than MuJoCo's after as many iterations, in every state.
+def following(
+    mj: mujoco.MjModel, fields: Mapping[str, float], backend: str, dtype: str, states: int, seed: int
+) -> set[str]:
+    """The fields that differ because the engine's solver ends elsewhere than MuJoCo's, but as near to the optimum.
 
     Sweeps over elliptic cones may end anywhere: they improve one contact at a time. So the solvers' end points are
-    compared by the cost that both minimise, MuJoCo's primal cost of the acceleration. An end point within the tolerance
-    of the optimum, which MuJoCo's Newton solver finds, is as near as any. The engine's forces must be those that give
-    its acceleration.
+    compared by the cost that both minimise, MuJoCo's primal cost of the acceleration: the engine's must be no higher
+    after as many iterations, in every state. An end point within the tolerance of the optimum, which MuJoCo's Newton
+    solver finds, is as near as any. The engine's forces must be those that give its acceleration. Sensors may measure
+    what does not follow from forces, so MuJoCo's own readings must be off by as much at its end point.
 
     Args:
         mj: a model with PGS or CG.
+        fields: relative error of each field that differs, by names such as "qacc in float64".
         backend: "cuda", "host", "jax" or "auto".
-        dtype: "float32" or "float64".
+        dtype: "float32" or "float64"; only fields in this precision are returned.
         states: states that are drawn, before the search for pair types and limits that they miss.
         seed: of the states.
     """
@@ -49,12 +53,23 @@ def ends_as_near(mj: mujoco.MjModel, backend: str, dtype: str, states: int, seed
     drawn = find_states(model, optimum, Sampler(best, seed), states, _TRIES).evaluations
     sane = [evaluation for evaluation in drawn if is_sane(evaluation, dtype)]
     bound = slack_of(mj, dtype) * _SOLVED.tolerance.of(dtype)
-    return bool(sane) and _all_as_near(model, own, sane, backend, dtype, bound)
+    if not sane or not _all_as_near(model, own, sane, backend, dtype, bound):
+        return set()
+    found = {f"{name} in {dtype}" for name in _FOLLOWING} & set(fields)
+    read = f"{_SENSORS} in {dtype}"
+    return found - {read} if fields.get(read, 0.0) > _off(own, sane, _SENSORS) else found
 
 
-def _all_as_near(
-    model: Model, own: Oracle, sane: Sequence[Evaluation], backend: str, dtype: str, bound: float
-) -> bool:
+def _off(own: Oracle, evaluations: Sequence[Evaluation], name: str) -> float:
+    """Largest relative error of a field at MuJoCo's own end points."""
+    errors = [0.0]
+    for evaluation in evaluations:
+        own.forward(evaluation.state)
+        errors.append(relative_error(collect(own.mj, own.data)[name], evaluation.fields[name])[1])
+    return max(errors)
+
+
+def _all_as_near(model: Model, own: Oracle, sane: Sequence[Evaluation], backend: str, dtype: str, bound: float) -> bool:
     sim = Simulation(model, num_worlds=len(sane), backend=backend, dtype=dtype, on_nonfinite="freeze")
     sim.set_state(**{name: np.array([getattr(e.state, name) for e in sane]) for name in STATE_ARRAYS})
     sim.forward()
