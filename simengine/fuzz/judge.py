@@ -30,6 +30,7 @@ STEPS = 4
 
 _TRIES = 2  # for each pair type and limit that the states miss
 _AFTER_INERTIA = AFTER_ROWS | {"acceleration", "step"}
+_MOST_SLOTS = 40
 _MANY = 20_000  # sweeps after which PGS, or CG, has converged
 _NEWTON = mujoco.mjtSolver.mjSOL_NEWTON
 
@@ -88,6 +89,8 @@ def judge(text: str, *, backend: str, dtypes: Sequence[str], states: int, seed: 
     if reason := without_comparison(mj):
         return Outcome("undecided", [reason])
     try:
+        if backend == "jax" and load_model(mj).table.sizes["nslot"] > _MOST_SLOTS:
+            return Outcome("undecided", [f"it has more than {_MOST_SLOTS} contact slots, which JAX compiles for minutes"])
         found = _compared(mj, mj.opt.solver, backend, dtypes, states, seed)
     except UnsupportedModelError as error:
         return Outcome("refused", sorted({_without_element(feature) for feature in error.features}))
