@@ -90,7 +90,7 @@ def judge(text: str, *, backend: str, dtypes: Sequence[str], states: int, seed: 
         return Outcome("undecided", [reason])
     try:
         if backend == "jax" and load_model(mj).table.sizes["nslot"] > _MOST_SLOTS:
-            return Outcome("undecided", [f"it has more than {_MOST_SLOTS} contact slots, which JAX compiles for minutes"])
+            return Outcome("undecided", [f"JAX takes minutes to compile more than {_MOST_SLOTS} contact slots"])
         found = _compared(mj, mj.opt.solver, backend, dtypes, states, seed)
     except UnsupportedModelError as error:
         return Outcome("refused", sorted({_without_element(feature) for feature in error.features}))
