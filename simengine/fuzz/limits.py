@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 
 import mujoco
@@ -22,6 +22,7 @@ _FLOAT32_SLACK = 5.0
 _OF_CONDITION = 4.0  # errors of solved equations in units of condition times rounding
 _FASTEST, _STIFFEST = 1e6, 3e3  # qacc and, in float32, efc_aref beyond which a state is left out
 _SINGULAR, _HEAVIEST = 1e8, 1e15  # condition and, in float32, inertia beyond which it is
+_LARGEST_SPIN_ERROR = 5e-5  # relative to bias forces: their tolerance in float32
 _HARDEST = {"float64": 1e8, "float32": 1e5}  # efc_D beyond which it is
 _NUDGE = 1e-3  # [m] by which bodies and geoms are moved to break ties
 _REACH = 1.0  # [m] by which moved geoms may leave the boxes around them at most
@@ -87,7 +88,8 @@ def is_sane(evaluation: Evaluation, dtype: str) -> bool:
     """Whether a state has a result that can be compared.
 
     Contacts that can move nothing have no definite force. In float32, a solver resolves about a thousandth of the
-    reference accelerations, so states are left out in which these are large.
+    reference accelerations, so states are left out in which these are large. So are states in which a body far from the
+    com of its tree spins so fast that the centrifugal forces about that com, which cancel, leave mere rounding.
     """
     fields, state = evaluation.fields, evaluation.state
     if not all((np.abs(getattr(state, name)) < mujoco.mjMAXVAL).all() for name in STATE_ARRAYS):
@@ -98,7 +100,17 @@ def is_sane(evaluation: Evaluation, dtype: str) -> bool:
         return False
     if dtype == "float32" and np.abs(fields["efc_aref"]).max(initial=0.0) > _STIFFEST:
         return False
+    if dtype == "float32" and _spin_error(fields) > _LARGEST_SPIN_ERROR * max(1.0, np.abs(fields["qfrc_bias"]).max()):
+        return False
     return bool(np.abs(fields["qacc"]).max() < _FASTEST and fields["efc_D"].max(initial=0.0) < _HARDEST[dtype])
+
+
+def _spin_error(fields: Mapping[str, np.ndarray]) -> float:
+    """What rounding in float32 makes of the largest product of inertia and velocities about the com of a tree [N m]."""
+    inertia, vel = fields["cinert"].reshape(-1, 10), fields["cvel"].reshape(-1, 6)
+    spin, speed = np.linalg.norm(vel[:, :3], axis=1), np.linalg.norm(vel[:, 3:], axis=1)
+    moment, arm = np.abs(inertia[:, :6]).max(axis=1), np.linalg.norm(inertia[:, 6:], axis=1)
+    return float(np.finfo(np.float32).eps * (moment * spin**2 + arm * spin * speed).max(initial=0.0))
 
 
 def blur(evaluations: Sequence[Evaluation], dtype: str) -> float:
