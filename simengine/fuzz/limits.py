@@ -60,12 +60,12 @@ def _has_slides_along_another(mj: mujoco.MjModel) -> bool:
 
 
 def _has_rigid_path(mj: mujoco.MjModel) -> bool:
-    """Whether some tendon with rows runs between parts of one rigid body."""
-    types = (int(mujoco.mjtWrap.mjWRAP_SITE), int(mujoco.mjtWrap.mjWRAP_SPHERE), int(mujoco.mjtWrap.mjWRAP_CYLINDER))
+    """Whether the sites of some tendon belong to one rigid body: where it touches no geom, nothing moves it."""
+    site = int(mujoco.mjtWrap.mjWRAP_SITE)
     for first, number in zip(mj.tendon_adr.tolist(), mj.tendon_num.tolist(), strict=True):
-        parts = [(int(mj.wrap_type[k]), int(mj.wrap_objid[k])) for k in range(first, first + number)]
-        owners = [(mj.site_bodyid if kind == types[0] else mj.geom_bodyid)[of] for kind, of in parts if kind in types]
-        if owners and len({int(mj.body_weldid[body]) for body in owners}) == 1:
+        path = slice(first, first + number)
+        sites = mj.wrap_objid[path][np.asarray(mj.wrap_type[path]) == site]
+        if len(sites) and len(set(mj.body_weldid[mj.site_bodyid[sites]].tolist())) == 1:
             return True
     return False
 
