@@ -15,21 +15,33 @@ PAGE, RESULTS = ROOT / "docs" / "trust.md", ROOT / "benchmarks" / "results"
 _SHOWN = ("qacc", "efc_force", "contact_dist", "sensordata", "qvel")
 
 
-def fuzz_figures(result: dict[str, Any]) -> str:
-    """What fuzzing has compared, and the largest errors of some fields."""
+def fuzz_figures(*results: dict[str, Any]) -> str:
+    """What fuzzing has compared on each backend, and the largest errors of some fields."""
+    columns = [(result, dtype) for result in results for dtype in result["dtypes"]]
+    rows = [
+        " | ".join((f"| `{name}`", *(_error(result, name, dtype) for result, dtype in columns))) + " |"
+        for name in _SHOWN
+    ]
+    head = " | ".join(("| largest error of", *(f"{result['backend']}, {dtype}" for result, dtype in columns))) + " |"
+    table = "\n".join((head, "|" + "---|" * (1 + len(columns)), *rows))
+    commands = "; ".join(f"`{result['command']}`, {result['date']}" for result in results)
+    return "\n\n".join((*map(_fuzzed, results), table, textwrap.fill(commands, 120, break_on_hyphens=False)))
+
+
+def _fuzzed(result: dict[str, Any]) -> str:
+    """What became of the models on one backend."""
     models, findings = result["models"], len(result["findings"]) + result["repeated"]
     compared = models.get("agrees", 0) + models.get("differs", 0)
     left = {name: models.get(name, 0) for name in ("invalid", "refused", "undecided")}
     text = (
-        f"On {_where(result)}: {result['drawn']:,} models in {result['seconds'] / 60:.0f} minutes, of which "
-        f"{compared:,} were compared in {result['states']:,} states and steps. MuJoCo refused {left['invalid']:,}, the "
-        f"engine {left['refused']:,}, and {left['undecided']:,} had nothing to compare. {result['left_out']:,} states "
-        f"and steps were left out. Rounding, ties and early ends explain {sum(result['explained'].values()):,} values "
-        f"beyond their tolerance. {findings} models were unexplained."
+        f"The {result['backend']} backend, on {_where(result)}: {result['drawn']:,} models in "
+        f"{result['seconds'] / 60:.0f} minutes, of which {compared:,} were compared in {result['states']:,} states and "
+        f"steps. MuJoCo refused {left['invalid']:,}, the engine {left['refused']:,}, and {left['undecided']:,} had "
+        f"nothing to compare or were too large. {result['left_out']:,} states and steps were left out. Rounding, ties "
+        f"and early ends explain {sum(result['explained'].values()):,} values beyond their tolerance. {findings} "
+        f"models were unexplained."
     )
-    rows = [f"| `{name}` | {_error(result, name, 'float64')} | {_error(result, name, 'float32')} |" for name in _SHOWN]
-    table = "\n".join(("| largest error of | float64 | float32 |", "|---|---|---|", *rows))
-    return f"{textwrap.fill(text, 120, break_on_hyphens=False)}\n\n{table}\n\n`{result['command']}`, {result['date']}"
+    return textwrap.fill(text, 120, break_on_hyphens=False)
 
 
 def fault_figures(result: dict[str, Any]) -> str:
@@ -55,18 +67,18 @@ def soak_figures(result: dict[str, Any]) -> str:
     return "\n".join((*head, *rows)) + f"\n\n{end}"
 
 
-PARTS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
-    "fuzz": ("fuzz_host.json", fuzz_figures),
-    "faults": ("faults_host.json", fault_figures),
-    "soak": ("soak_host.json", soak_figures),
+PARTS: dict[str, tuple[tuple[str, ...], Callable[..., str]]] = {
+    "fuzz": (("fuzz_host.json", "fuzz_jax.json"), fuzz_figures),
+    "faults": (("faults_host.json",), fault_figures),
+    "soak": (("soak_host.json",), soak_figures),
 }
 """The parts of the page by their marks, with their files."""
 
 
 def written(page: str) -> str:
     """The page with the figures of the result files in place of those between its marks."""
-    for mark, (name, figures) in PARTS.items():
-        text = figures(json.loads((RESULTS / name).read_text(encoding="utf-8")))
+    for mark, (names, figures) in PARTS.items():
+        text = figures(*(json.loads((RESULTS / name).read_text(encoding="utf-8")) for name in names))
         block = f"<!-- {mark} -->\n{text}\n<!-- end -->"
         found = re.search(rf"<!-- {mark} -->\n.*?<!-- end -->", page, flags=re.DOTALL)
         if found is None:

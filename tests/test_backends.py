@@ -270,3 +270,26 @@ def test_freezing_and_resetting(backend: str) -> None:
     assert not values(reset, "qpos")[0].any()
     reset.step(2)
     assert reset.time.tolist() == pytest.approx([0.008, 0.012, 0.012, 0.012, 0.012])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_world_does_not_know_its_place_nor_its_neighbours(backend: str) -> None:
+    """Bit for bit, also when the same run is repeated, and when its steps are taken in one call."""
+    order = np.array([3, 0, 4, 1, 2])
+    sim = balls(backend)
+    start = {name: values(sim, name) for name in ("qpos", "qvel")}
+
+    def after(calls: int, steps: int, qpos: np.ndarray, qvel: np.ndarray) -> np.ndarray:
+        sim.reset()
+        sim.set_state(qpos=qpos, qvel=qvel)
+        for _ in range(calls):
+            sim.step(steps, ctrl=[0.5, -0.5])
+        return np.hstack([values(sim, name) for name in ("qpos", "qvel", "qacc_warmstart")])
+
+    golden = after(20, 1, **start)
+    assert len(np.unique(golden, axis=0)) == WORLDS
+    np.testing.assert_array_equal(after(20, 1, **start), golden)
+    np.testing.assert_array_equal(after(1, 20, **start), golden)
+    np.testing.assert_array_equal(after(20, 1, start["qpos"][order], start["qvel"][order]), golden[order])
+    others = {name: np.where(np.arange(WORLDS)[:, None] == 2, value, -value) for name, value in start.items()}
+    np.testing.assert_array_equal(after(20, 1, **others)[2], golden[2])

@@ -97,4 +97,4 @@ def test_single_precision_keeps_small_changes_of_large_forces() -> None:
         sim.close()
     assert forces.max() > 1000  # where a body at rest weighs 50 N
     error = np.abs(results[0] - results[1]).max(axis=1) / np.maximum(1, np.abs(results[1]).max(axis=1))
-    assert error.max() < 1e-3, error
+    assert error.max() < 2e-3, error  # the tolerance of solutions in `simengine check`

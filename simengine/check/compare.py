@@ -9,7 +9,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from simengine.check.fields import AFTER_ROWS, FORWARD, STEPPED, Compared, as_exact_as_convex
+from simengine.check.fields import AFTER_ROWS, FORWARD, STEPPED, Compared, as_exact_as_convex, as_exact_as_search
 from simengine.check.oracle import Evaluation, Oracle
 from simengine.check.order import contact_order, row_order
 from simengine.check.report import FieldResult, relative_error
@@ -26,6 +26,7 @@ WORLDS = 1024  # worlds per simulation; JAX would compile again for another numb
 _ROUNDINGS = 16.0
 _FEW = 0.05
 _HELD = 4.0
+_NEAREST = (mujoco.mjtSensor.mjSENS_GEOMDIST, mujoco.mjtSensor.mjSENS_GEOMNORMAL, mujoco.mjtSensor.mjSENS_GEOMFROMTO)
 
 Errors = list[tuple[int, float, float]]
 """(state, absolute error, relative error) for every state at which a field was compared."""
@@ -58,6 +59,8 @@ def compare_forward(
     kinds = [e.state.kind for e in evaluations]
     rounding = Rounding(oracle, dtype)
     forward = as_exact_as_convex(FORWARD, model.table.has_adhesion) if model.table.has_convex else FORWARD
+    if np.isin(model.mj.sensor_type, _NEAREST).any():
+        forward = as_exact_as_search(forward)
 
     def effect(field: Compared) -> Callable[[int], float]:
         by_order = reordered if field.stage in AFTER_ROWS and _heeds_order(model) else ()

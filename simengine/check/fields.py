@@ -99,3 +99,11 @@ def as_exact_as_convex(fields: tuple[Compared, ...], has_adhesion: bool) -> tupl
         else field
         for field in fields
     )
+
+
+def as_exact_as_search(fields: tuple[Compared, ...]) -> tuple[Compared, ...]:
+    """The fields, with the tolerance of convex pairs for sensors: MuJoCo searches for the nearest points of geoms."""
+    return tuple(
+        field._replace(tolerance=Tolerance(*map(max, field.tolerance, CONVEX))) if field.stage == "sensor" else field
+        for field in fields
+    )

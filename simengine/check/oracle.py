@@ -189,6 +189,7 @@ def with_margins(mj: mujoco.MjModel, change: float) -> mujoco.MjModel:
     model = copy(mj)
     # The margins of two geoms are summed; those of limits and explicit pairs are used alone.
     model.geom_margin[:] += change / 2
+    model.body_margin[:] += change / 2  # the largest of a body's geoms, by which MuJoCo skips pairs of bodies
     for margin in (model.pair_margin, model.jnt_margin, model.tendon_margin):
         margin[:] += change
     model.opt.o_margin += change

@@ -32,7 +32,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--backend", choices=BACKEND_CHOICES, default="host", help="default: host")
     parser.add_argument("--dtype", choices=(*DTYPES, "both"), default="both", help="default: both")
     parser.add_argument("--corpus", type=Path, default=Path("out/fuzz"), help="folder of failing models, out/fuzz")
-    parser.add_argument("--limit", type=positive, default=120, help="seconds that a model may take (default: 120)")
+    parser.add_argument("--limit", type=positive, help="seconds that a model may take (default: 120; 600 on jax)")
     parser.add_argument("--json", type=Path, help="file for the result; - for standard output")
     parser.set_defaults(command=run)
 
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
         "backend": options.backend,
         "dtypes": dtypes,
         "states": options.states,
-        "limit": float(options.limit),
+        "limit": options.limit,
     }
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     # Without a terminal, a progress bar would fill a log with lines.

@@ -20,6 +20,7 @@ from simengine.loading import model_names, model_path
 from simengine.zoo import random_robot
 
 DTYPES = ("float64", "float32")
+_LIMIT, _LIMIT_OF_JAX = 120.0, 600.0  # seconds that a model may take; every model is compiled again for JAX
 _SHRINKING = 60.0  # seconds for each finding, or a quarter of the time that is left if that is more
 _DRAWN, _OF_ZOO = 0.5, 0.3  # shares of the models; the others are mutations of drawn ones and of the corpus
 
@@ -36,7 +37,7 @@ def fuzz(
     states: int = 6,
     seed: int = 0,
     corpus: Path | None = None,
-    limit: float = 60.0,
+    limit: float | None = None,
     progress: Progress | None = None,
 ) -> FuzzReport:
     """Compare models drawn at random, and mutations of models, with MuJoCo.
@@ -51,7 +52,8 @@ def fuzz(
         states: states for each model and precision, before the search for pair types and limits that they miss.
         seed: equal seeds draw equal models, as long as the corpus is the same.
         corpus: folder where failing models are written, and whose models are mutated; None keeps nothing.
-        limit: seconds that a model may take. The first models of a backend also compile kernels.
+        limit: seconds that a model may take; None for 120, or 600 on the JAX backend, which compiles every model. The
+            first models of other backends compile kernels.
         progress: called after each model.
 
     Returns:
@@ -66,7 +68,7 @@ def fuzz(
         raise ValueError(f"seconds={seconds} and models={models} leave nothing to do; give numbers above zero")
     kept = [case.text for case in read_all(corpus)] if corpus is not None and corpus.is_dir() else []
     report = FuzzReport(backend, tuple(dtypes), seed)
-    with Child(backend, dtypes, states, limit) as child:
+    with Child(backend, dtypes, states, limit or _limit(backend)) as child:
         run = _Run(report, child, states, corpus, seconds, progress)
         for number, (source, text) in enumerate(_drawn(seed, kept)):
             if run.is_over(models):
@@ -81,13 +83,13 @@ def replay(
     backend: str = "host",
     dtypes: Sequence[str] = DTYPES,
     states: int = 6,
-    limit: float = 60.0,
+    limit: float | None = None,
     progress: Progress | None = None,
 ) -> FuzzReport:
     """Compare the models of a corpus with MuJoCo again, each with its seed; arguments as for `fuzz`."""
     report = FuzzReport(backend, tuple(dtypes), 0)
     start = time.monotonic()
-    with Child(backend, dtypes, states, limit) as child:
+    with Child(backend, dtypes, states, limit or _limit(backend)) as child:
         for case in cases:
             outcome = child.judge(case.text, case.seed)
             report.add("corpus", outcome)
@@ -148,12 +150,17 @@ class _Run:
             latest = found if same else latest
             return same
 
+        time_to_shrink = _SHRINKING if self._seconds is None else max(_SHRINKING, self._left() / 4)
         # a hang takes its whole limit again with every attempt
-        small = shrink(text, fails, _SHRINKING if self._seconds is None else max(_SHRINKING, self._left() / 4))
+        small = text if outcome.kind == "hangs" else shrink(text, fails, time_to_shrink)
         self._known |= {_signature(outcome), _signature(latest)}
         path = save(self._corpus, small, seed, how, latest) if self._corpus is not None else Path("FILE.xml")
         repeat = repeat_command(path, self._report.backend, self._report.dtypes, self._states)
         self._report.findings.append(Finding(latest.kind, latest.reasons, str(path), repeat))
+
+
+def _limit(backend: str) -> float:
+    return _LIMIT_OF_JAX if backend == "jax" else _LIMIT
 
 
 def _signature(outcome: Outcome) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 
 import mujoco
@@ -22,8 +22,10 @@ _FLOAT32_SLACK = 5.0
 _OF_CONDITION = 4.0  # errors of solved equations in units of condition times rounding
 _FASTEST, _STIFFEST = 1e6, 3e3  # qacc and, in float32, efc_aref beyond which a state is left out
 _SINGULAR, _HEAVIEST = 1e8, 1e15  # condition and, in float32, inertia beyond which it is
+_LARGEST_SPIN_ERROR = 5e-5  # relative to bias forces: their tolerance in float32
 _HARDEST = {"float64": 1e8, "float32": 1e5}  # efc_D beyond which it is
 _NUDGE = 1e-3  # [m] by which bodies and geoms are moved to break ties
+_REACH = 1.0  # [m] by which moved geoms may leave the boxes around them at most
 _MOST_DOFS = 60  # larger models take too long
 
 
@@ -41,18 +43,29 @@ def without_comparison(mj: mujoco.MjModel) -> str:
     pairs = mj.body_weldid[mj.geom_bodyid[np.stack((mj.pair_geom1, mj.pair_geom2))]]
     if (pairs[0] == pairs[1]).any():
         return "an explicit pair is within a rigid body, and MuJoCo's adhesion does not count its contacts"
+    if _has_slides_along_another(mj):
+        return "two slides of a body are not orthogonal, and MuJoCo takes them for orthogonal"
     if _has_rigid_path(mj):
         return "a path lies in a rigid body, and MuJoCo drops rows that are zero"
     return ""
 
 
+def _has_slides_along_another(mj: mujoco.MjModel) -> bool:
+    """Whether MuJoCo takes the inertia matrix of some body for diagonal although two of its slides are parallel."""
+    for body in np.flatnonzero(np.asarray(mj.body_simple) == 2).tolist():
+        axes = mj.jnt_axis[mj.body_jntadr[body] :][: mj.body_jntnum[body]]
+        if np.abs(axes @ axes.T - np.diag(np.sum(axes * axes, axis=1))).max() > mujoco.mjMINVAL:
+            return True
+    return False
+
+
 def _has_rigid_path(mj: mujoco.MjModel) -> bool:
-    """Whether some tendon with rows runs between parts of one rigid body."""
-    types = (int(mujoco.mjtWrap.mjWRAP_SITE), int(mujoco.mjtWrap.mjWRAP_SPHERE), int(mujoco.mjtWrap.mjWRAP_CYLINDER))
+    """Whether the sites of some tendon belong to one rigid body: where it touches no geom, nothing moves it."""
+    site = int(mujoco.mjtWrap.mjWRAP_SITE)
     for first, number in zip(mj.tendon_adr.tolist(), mj.tendon_num.tolist(), strict=True):
-        parts = [(int(mj.wrap_type[k]), int(mj.wrap_objid[k])) for k in range(first, first + number)]
-        owners = [(mj.site_bodyid if kind == types[0] else mj.geom_bodyid)[of] for kind, of in parts if kind in types]
-        if owners and len({int(mj.body_weldid[body]) for body in owners}) == 1:
+        path = slice(first, first + number)
+        sites = mj.wrap_objid[path][np.asarray(mj.wrap_type[path]) == site]
+        if len(sites) and len(set(mj.body_weldid[mj.site_bodyid[sites]].tolist())) == 1:
             return True
     return False
 
@@ -64,6 +77,7 @@ def nudged(mj: mujoco.MjModel) -> mujoco.MjModel:
     moved.body_quat[1:] += _NUDGE * rng.uniform(-1, 1, moved.body_quat[1:].shape)
     moved.body_quat[:] /= np.linalg.norm(moved.body_quat, axis=1, keepdims=True)
     moved.geom_sameframe[:] = 0  # geoms that lie where their bodies do
+    moved.body_margin[:] += _REACH  # the boxes by which MuJoCo skips pairs are those of the geoms as they were
     moved.geom_pos[:] += _NUDGE * rng.uniform(-1, 1, moved.geom_pos.shape)
     moved.geom_quat[:] += _NUDGE * rng.uniform(-1, 1, moved.geom_quat.shape)
     moved.geom_quat[:] /= np.linalg.norm(moved.geom_quat, axis=1, keepdims=True)
@@ -74,7 +88,8 @@ def is_sane(evaluation: Evaluation, dtype: str) -> bool:
     """Whether a state has a result that can be compared.
 
     Contacts that can move nothing have no definite force. In float32, a solver resolves about a thousandth of the
-    reference accelerations, so states are left out in which these are large.
+    reference accelerations, so states are left out in which these are large. So are states in which a body far from the
+    com of its tree spins so fast that the centrifugal forces about that com, which cancel, leave mere rounding.
     """
     fields, state = evaluation.fields, evaluation.state
     if not all((np.abs(getattr(state, name)) < mujoco.mjMAXVAL).all() for name in STATE_ARRAYS):
@@ -85,7 +100,17 @@ def is_sane(evaluation: Evaluation, dtype: str) -> bool:
         return False
     if dtype == "float32" and np.abs(fields["efc_aref"]).max(initial=0.0) > _STIFFEST:
         return False
+    if dtype == "float32" and _spin_error(fields) > _LARGEST_SPIN_ERROR * max(1.0, np.abs(fields["qfrc_bias"]).max()):
+        return False
     return bool(np.abs(fields["qacc"]).max() < _FASTEST and fields["efc_D"].max(initial=0.0) < _HARDEST[dtype])
+
+
+def _spin_error(fields: Mapping[str, np.ndarray]) -> float:
+    """What rounding in float32 makes of the largest product of inertia and velocities about the com of a tree [N m]."""
+    inertia, vel = fields["cinert"].reshape(-1, 10), fields["cvel"].reshape(-1, 6)
+    spin, speed = np.linalg.norm(vel[:, :3], axis=1), np.linalg.norm(vel[:, 3:], axis=1)
+    moment, arm = np.abs(inertia[:, :6]).max(axis=1), np.linalg.norm(inertia[:, 6:], axis=1)
+    return float(np.finfo(np.float32).eps * (moment * spin**2 + arm * spin * speed).max(initial=0.0))
 
 
 def blur(evaluations: Sequence[Evaluation], dtype: str) -> float:

@@ -105,11 +105,11 @@ def geom_pairs(mj: mujoco.MjModel) -> list[Candidate]:
         geom1, geom2 = int(mj.pair_geom1[pair]), int(mj.pair_geom2[pair])
         body1, body2 = sorted((int(mj.geom_bodyid[geom1]), int(mj.geom_bodyid[geom2])))
         explicit.setdefault((body1, body2), []).append(in_order(mj, geom1, geom2, pair))
-    bodies = [b for b in range(mj.nbody) if mj.body_geomnum[b]]
-    geoms = {b: range(mj.body_geomadr[b], mj.body_geomadr[b] + mj.body_geomnum[b]) for b in bodies}
+    bodies = np.flatnonzero(mj.body_geomnum)
+    geoms = {b: range(mj.body_geomadr[b], mj.body_geomadr[b] + mj.body_geomnum[b]) for b in bodies.tolist()}
     candidates: list[Candidate] = []
-    for i, body1 in enumerate(bodies):
-        for body2 in bodies[i:]:
+    for body1 in bodies.tolist():
+        for body2 in _partners(mj, body1, bodies[bodies >= body1], explicit):
             own = explicit.get((body1, body2), [])
             candidates += own
             if (body1 << 16) + body2 in excluded or not _bodies_collide(mj, body1, body2, filter_parent):
@@ -119,6 +119,18 @@ def geom_pairs(mj: mujoco.MjModel) -> list[Candidate]:
             found = [candidate for candidate in found if candidate[:2] not in taken]
             candidates += sorted(found) if midphase else found
     return candidates
+
+
+def _partners(
+    mj: mujoco.MjModel, body1: int, bodies: np.ndarray, explicit: dict[tuple[int, int], list[Candidate]]
+) -> list[int]:
+    """Those of some bodies that have an explicit pair with body1, or whose contact bits match its own."""
+    meets = mj.body_contype[body1] & mj.body_conaffinity[bodies] | mj.body_conaffinity[body1] & mj.body_contype[bodies]
+    return [
+        body2
+        for body2, bits in zip(bodies.tolist(), meets.tolist(), strict=True)
+        if bits or (explicit and (body1, body2) in explicit)
+    ]
 
 
 def in_order(mj: mujoco.MjModel, geom1: int, geom2: int, pair: int = -1) -> Candidate:

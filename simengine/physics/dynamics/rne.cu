@@ -8,11 +8,9 @@ DEVICE void rne(const Model& m, const real* qvel, const real* cinert, const real
   sum_branches(m, cdof_dot, qvel, lift, cacc);
   // (2) force on each body: I a + v x I v; the world body needs none
   LANE_FOR(b, m.nbody()) {
-    real momentum[6], a[6], c[6];
-    inert_mul(momentum, cinert + 10 * b, cvel + 6 * b);
-    cross_force(c, cvel + 6 * b, momentum);
-    inert_mul(a, cinert + 10 * b, cacc + 6 * b);
-    for (int i = 0; i < 6; ++i) cfrc[6 * b + i] = b ? a[i] + c[i] : R(0.0);
+    real force[6];
+    inertial_force(force, cinert + 10 * b, cvel + 6 * b, cacc + 6 * b);
+    for (int i = 0; i < 6; ++i) cfrc[6 * b + i] = b ? force[i] : R(0.0);
   }
   lane_sync();
   // (3) sums over subtrees, projected on each dof's axis

@@ -28,7 +28,7 @@ def rne(
     cacc = matmul(moves, cdof_dot * qvel[:, None]) + const(gravity, qvel)[None, :]
 
     # (2) force on each body: I a + v x I v
-    cfrc_body = spatial.inertia_mul(cinert, cacc) + spatial.force_cross(cvel, spatial.inertia_mul(cinert, cvel))
+    cfrc_body = spatial.inertial_force(cinert, cvel, cacc)
 
     # (3) sums over the subtrees that each dof carries, projected on its axis
     return (dot(cdof, matmul(moves.T, cfrc_body)),)

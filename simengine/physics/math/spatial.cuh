@@ -138,6 +138,29 @@ DEVICE void cross_force(real* out, const real* v, const real* f) {
   cross3(out + 3, v, f + 3);
 }
 
+// Force on a body of inertia i with velocity v and acceleration a: I a + v x I v. It is computed from the acceleration
+// of the body point at the com, a + w x v. The product of the velocity and its own momentum is zero, and does not occur:
+// its rounding would grow with the square of the speed.
+DEVICE void inertial_force(real* out, const real* i, const real* v, const real* a) {
+  real point[6], spin[3], moved[3], turned[3];
+  cross3(point + 3, v, v + 3);
+  for (int k = 0; k < 3; ++k) {
+    point[k] = a[k];
+    point[3 + k] += a[3 + k];
+  }
+  inert_mul(out, i, point);
+  spin[0] = i[0] * v[0] + i[3] * v[1] + i[4] * v[2];
+  spin[1] = i[3] * v[0] + i[1] * v[1] + i[5] * v[2];
+  spin[2] = i[4] * v[0] + i[5] * v[1] + i[2] * v[2];
+  cross3(turned, v, spin);
+  cross3(moved, v, i + 6);
+  cross3(spin, v, moved);
+  for (int k = 0; k < 3; ++k) {
+    out[k] += turned[k];
+    out[3 + k] += spin[k];
+  }
+}
+
 // Com-based force vector of a force and a torque at a point: the torque gains (point - com) x force.
 DEVICE void force_at(real* out, const real* force, const real* torque, const real* point, const real* com) {
   real arm[3] = {point[0] - com[0], point[1] - com[1], point[2] - com[2]};

@@ -24,12 +24,6 @@ def motion_cross(v: jax.Array, m: jax.Array) -> jax.Array:
     return jnp.concatenate([cross(w, m[..., :3]), cross(w, m[..., 3:]) + cross(lin, m[..., :3])], axis=-1)
 
 
-def force_cross(v: jax.Array, f: jax.Array) -> jax.Array:
-    """Rate of a force vector f fixed in a frame that moves with velocity v: (w x n + v x f, w x f)."""
-    w, lin = v[..., :3], v[..., 3:]
-    return jnp.concatenate([cross(w, f[..., :3]) + cross(lin, f[..., 3:]), cross(w, f[..., 3:])], axis=-1)
-
-
 def inertia(mass: jax.Array, moments: jax.Array, axes: jax.Array, offset: jax.Array) -> jax.Array:
     """Spatial inertias (..., 10) about a point; `offset` leads from it to the bodies' centres of mass.
 
@@ -62,12 +56,27 @@ def inertia(mass: jax.Array, moments: jax.Array, axes: jax.Array, offset: jax.Ar
 
 def inertia_mul(i: jax.Array, v: jax.Array) -> jax.Array:
     """Momentum of inertia i (..., 10) moving with v (..., 6): (I w + h x v, m v - h x w), h = m d."""
-    w, lin = v[..., :3], v[..., 3:]
+    w, lin, h = v[..., :3], v[..., 3:], i[..., 6:9]
+    return jnp.concatenate([_turned(i, w) + cross(h, lin), i[..., 9:] * lin - cross(h, w)], axis=-1)
+
+
+def inertial_force(i: jax.Array, v: jax.Array, a: jax.Array) -> jax.Array:
+    """Force (..., 6) on bodies of inertia i (..., 10), velocity v and acceleration a (..., 6): I a + v x I v.
+
+    It is computed from the acceleration of the body point at the com, a + w x v. The product of the velocity and its
+    own momentum is zero, and does not occur: its rounding would grow with the square of the speed.
+    """
+    w = v[..., :3]
+    point = jnp.concatenate([a[..., :3], a[..., 3:] + cross(w, v[..., 3:])], axis=-1)
+    centrifugal = jnp.concatenate([cross(w, _turned(i, w)), cross(w, cross(w, i[..., 6:9]))], axis=-1)
+    return inertia_mul(i, point) + centrifugal
+
+
+def _turned(i: jax.Array, w: jax.Array) -> jax.Array:
+    """Moments of inertia (..., 10) times angular velocities (..., 3)."""
     xx, yy, zz, xy, xz, yz = (i[..., k] for k in range(6))
     wx, wy, wz = w[..., 0], w[..., 1], w[..., 2]
-    turned = jnp.stack([xx * wx + xy * wy + xz * wz, xy * wx + yy * wy + yz * wz, xz * wx + yz * wy + zz * wz], axis=-1)
-    h = i[..., 6:9]
-    return jnp.concatenate([turned + cross(h, lin), i[..., 9:] * lin - cross(h, w)], axis=-1)
+    return jnp.stack([xx * wx + xy * wy + xz * wz, xy * wx + yy * wy + yz * wz, xz * wx + yz * wy + zz * wz], axis=-1)
 
 
 def wrench_about(point: jax.Array, at: jax.Array, force: jax.Array, torque: jax.Array | None = None) -> jax.Array:

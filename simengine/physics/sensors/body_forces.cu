@@ -10,11 +10,9 @@ DEVICE void body_forces(const Model& m, const real* cinert, const real* cdof, co
   lane_sync();
   // (2) the force that each body needs, I a + v x I v, minus the external forces
   LANE_FOR(b, m.nbody()) {
-    real momentum[6], a[6], c[6];
-    inert_mul(momentum, cinert + 10 * b, cvel + 6 * b);
-    cross_force(c, cvel + 6 * b, momentum);
-    inert_mul(a, cinert + 10 * b, cacc + 6 * b);
-    for (int i = 0; i < 6; ++i) cfrc_int[6 * b + i] = b ? a[i] + c[i] - cfrc_ext[6 * b + i] : R(0.0);
+    real force[6];
+    inertial_force(force, cinert + 10 * b, cvel + 6 * b, cacc + 6 * b);
+    for (int i = 0; i < 6; ++i) cfrc_int[6 * b + i] = b ? force[i] - cfrc_ext[6 * b + i] : R(0.0);
   }
   lane_sync();
   // (3) the joint of a body transmits the sum over its subtree; the world body's entry is the sum of its children's

@@ -30,8 +30,7 @@ def body_forces(
     cacc = cacc_bias + matmul(const(tree.body_dofs(m), qacc), cdof * qacc[:, None])
 
     # (2) the force that each body needs, I a + v x I v, minus the external forces
-    moving = spatial.force_cross(cvel, spatial.inertia_mul(cinert, cvel))
-    need = spatial.inertia_mul(cinert, cacc) + moving - cfrc_ext
+    need = spatial.inertial_force(cinert, cvel, cacc) - cfrc_ext
 
     # (3) the joint of a body transmits the sum over its subtree; the world body's entry is the sum of its children's
     inside = tree.subtree(m) & (np.arange(m.nbody) > 0)

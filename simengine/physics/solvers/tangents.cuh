@@ -5,7 +5,8 @@
 // 1/2 (x - old)' A (x - old) + (x - old)' slip over sum (x_i / friction_i)^2 <= radius^2.
 // With x_i = friction_i y_i and A, slip and old scaled to match, (A + lambda) (y - old) = -slip - lambda old, where
 // lambda >= 0 is the root of |y| = radius. As in MuJoCo, Newton's method on |y|^2 has 20 iterations, which are too few
-// where a friction coefficient is small. A matrix whose pivots are small or mere rounding gives no force.
+// where a friction coefficient is small. A matrix whose pivots are small or mere rounding gives no force. Pivot i is
+// v' A v, where v_i = 1 and the others make A v zero above i. So it is mere rounding below the rounding of that product.
 #define TANGENT_ITERATIONS 20
 #define LEAST_PIVOT R(1e-10)
 
@@ -13,7 +14,7 @@
 // counts as singular.
 DEVICE bool tangents_at(int n, const real* A, const real* slip, const real* old, const real* friction, real lambda,
                         real* L, real* y) {
-  real least = 1, product = 1;
+  real root[MAX_CONE_ROWS], v[MAX_CONE_ROWS], least = 1, product = 1;
   bool rounding = false;
   ROLLED for (int i = 0; i < n; ++i) {
     const real before = friction[i] > 0 ? divide_(old[i], friction[i]) : R(0.0);
@@ -25,7 +26,14 @@ DEVICE bool tangents_at(int n, const real* A, const real* slip, const real* old,
       if (i == j) {
         least = min_(least, a);
         product *= a;
-        rounding |= a <= 32 * REAL_EPS * whole;
+        real extent = root[i] = sqrt_(whole);
+        ROLLED for (int k = i - 1; k >= 0; --k) {
+          v[k] = L[MAX_CONE_ROWS * i + k];
+          ROLLED for (int q = k + 1; q < i; ++q) v[k] = fma_(-L[MAX_CONE_ROWS * q + k], v[q], v[k]);
+          v[k] = divide_(v[k], L[MAX_CONE_ROWS * k + k]);
+          extent = fma_(abs_(v[k]), root[k], extent);
+        }
+        rounding |= a <= 32 * REAL_EPS * extent * extent;
       }
       L[MAX_CONE_ROWS * i + j] = i == j ? sqrt_(max_(a, MJMINVAL)) : divide_(a, L[MAX_CONE_ROWS * j + j]);
     }

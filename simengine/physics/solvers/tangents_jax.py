@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from simengine.physics.math.vector_jax import dot
+from simengine.physics.math.vector_jax import dot, matmul
 
 ITERATIONS = 20
 LEAST_PIVOT = 1e-10
@@ -22,7 +22,8 @@ def best_tangents(
     The cone is sum (x_i / friction_i)^2 <= radius^2. With x_i = friction_i y_i and A, slip and old scaled to match,
     (A + lambda) (y - old) = -slip - lambda old, where lambda >= 0 is the root of |y| = radius. As in MuJoCo, Newton's
     method on |y|^2 has 20 iterations, which are too few where a friction coefficient is small. A matrix whose pivots
-    are small or mere rounding gives no force. Differentiable where 20 iterations suffice.
+    are small or mere rounding gives no force. Pivot i is v' A v, where v_i = 1 and the others make A v zero above i. So
+    it is mere rounding below the rounding of that product. Differentiable where 20 iterations suffice.
 
     Args: A (n, n), slip, old, friction (n,). The first `number` () rows are real; the others are padding, whose rows of
         A are those of the identity.
@@ -67,7 +68,7 @@ def _multiplier(A: jax.Array, b: _Before, radius: jax.Array, number: jax.Array) 
     """lambda () after the iterations, and whether a matrix counted as singular."""
     eps = float(jnp.finfo(A.dtype).eps)
     slack = jnp.maximum(1e-10, eps * radius * radius)
-    real, noise = _real(b[0].size, number), 32.0 * eps
+    real, noise, one = _real(b[0].size, number), 32.0 * eps, jnp.eye(b[0].size, dtype=A.dtype)
 
     def iterate(_: jax.Array, carry: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array, jax.Array]:
         shift, further, singular = carry
@@ -75,7 +76,9 @@ def _multiplier(A: jax.Array, b: _Before, radius: jax.Array, number: jax.Array) 
         factor, y = _shifted(A, b, shift)
         pivots = jnp.where(real, jnp.diagonal(factor) ** 2, 1.0)
         small = jnp.where(number > 3, pivots.min(), pivots.prod()) < LEAST_PIVOT
-        rounding = pivots <= noise * jnp.where(real, jnp.diagonal(A) + shift, 0.0)
+        v = jnp.diagonal(factor)[:, None] * jax.scipy.linalg.solve_triangular(factor, one, lower=True)
+        extent = matmul(jnp.abs(v), jnp.sqrt(jnp.where(real, jnp.diagonal(A) + shift, 0.0)))
+        rounding = pivots <= noise * extent * extent
         singular = singular | small | rounding.any() | ~jnp.isfinite(pivots).all()
         excess = dot(y, y) - radius * radius
         step = excess / (2.0 * _curve(factor, y))

@@ -1,0 +1,53 @@
+"""Where the engine's solver ends, at evaluated states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from simengine.check.compare import as_numpy
+from simengine.check.oracle import Evaluation
+from simengine.check.states import STATE_ARRAYS
+from simengine.model.model import Model
+from simengine.simulation import Simulation
+
+
+class Solved(NamedTuple):
+    """The end point of the solver in one state, in float64.
+
+    Attributes:
+        qacc, qacc_smooth: (nv,) accelerations with and without constraint forces [m/s^2, rad/s^2].
+        qfrc_constraint: (nv,) generalised constraint forces [N, N m].
+        efc_J: (nefc, nv) constraint Jacobian.
+        efc_force: (nefc,) forces of the rows [N, N m].
+    """
+
+    qacc: np.ndarray
+    qacc_smooth: np.ndarray
+    qfrc_constraint: np.ndarray
+    efc_J: np.ndarray
+    efc_force: np.ndarray
+
+
+def solve(model: Model, evaluations: Sequence[Evaluation], backend: str, dtype: str) -> list[Solved]:
+    """The engine's solutions.
+
+    Args:
+        model: the model.
+        evaluations: at least one state.
+        backend: "cuda", "host", "jax" or "auto".
+        dtype: "float32" or "float64".
+    """
+    sim = Simulation(model, num_worlds=len(evaluations), backend=backend, dtype=dtype, on_nonfinite="freeze")
+    sim.set_state(**{name: np.array([getattr(e.state, name) for e in evaluations]) for name in STATE_ARRAYS})
+    sim.forward()
+    fields = [as_numpy(sim.field(name)) for name in ("qacc", "qacc_smooth", "qfrc_constraint")]
+    found = []
+    for world in range(len(evaluations)):
+        rows = sim.constraints(world)
+        arrays = (*(field[world] for field in fields), as_numpy(rows.J), as_numpy(rows.force))
+        found.append(Solved(*(np.asarray(array, np.float64) for array in arrays)))
+    sim.close()
+    return found
