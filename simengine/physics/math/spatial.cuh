@@ -139,8 +139,8 @@ DEVICE void cross_force(real* out, const real* v, const real* f) {
 }
 
 // Force on a body of inertia i with velocity v and acceleration a: I a + v x I v. It is computed from the acceleration
-// of the body point at the com, a + w x v. The product of the velocity and its own momentum is zero, and does not occur:
-// its rounding would grow with the square of the speed.
+// of the body point at the com, a + w x v. The product of the velocity and its own momentum is zero, and does not
+// occur: its rounding would grow with the square of the speed.
 DEVICE void inertial_force(real* out, const real* i, const real* v, const real* a) {
   real point[6], spin[3], moved[3], turned[3];
   cross3(point + 3, v, v + 3);

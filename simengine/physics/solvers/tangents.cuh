@@ -6,7 +6,8 @@
 // With x_i = friction_i y_i and A, slip and old scaled to match, (A + lambda) (y - old) = -slip - lambda old, where
 // lambda >= 0 is the root of |y| = radius. As in MuJoCo, Newton's method on |y|^2 has 20 iterations, which are too few
 // where a friction coefficient is small. A matrix whose pivots are small or mere rounding gives no force. Pivot i is
-// v' A v, where v_i = 1 and the others make A v zero above i. So it is mere rounding below the rounding of that product.
+// v' A v, where v_i = 1 and the others make A v zero above i. So it is mere rounding below the rounding of that
+// product.
 #define TANGENT_ITERATIONS 20
 #define LEAST_PIVOT R(1e-10)
 
