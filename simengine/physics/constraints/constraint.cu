@@ -66,7 +66,7 @@ DEVICE void row_reference(const Model& m, int r, int stride, const real* qvel, c
   }
   efc_D[r] = reciprocal_(regularisation);
   real velocity = 0, k, b;
-  ROLLED for (int v = 0; v < m.nv(); ++v) velocity = fma_(efc_J[r * stride + v], qvel[v], velocity);
+  OVERLAPPED for (int v = 0; v < m.nv(); ++v) velocity = fma_(efc_J[r * stride + v], qvel[v], velocity);
   stiffness_damping(solref, solimp, m.opt_leastref()[0], &k, &b);
   efc_aref[r] = -b * velocity - k * imp * from_margin;
 }

@@ -32,7 +32,7 @@ DEVICE void add_row_forces(const Model& m, const Rows& rows, const real* force, 
 #endif
   DOF_FOR(i, m.nv()) {
     real sum = y ? y[i] : R(0.0);
-    ROLLED for (int r = 0; r < rows.n; ++r) sum = fma_(rows.J[r * stride + i], force[r], sum);
+    OVERLAPPED for (int r = 0; r < rows.n; ++r) sum = fma_(rows.J[r * stride + i], force[r], sum);
     x[i] = sum;
   }
 }

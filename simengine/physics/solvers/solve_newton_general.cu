@@ -8,7 +8,7 @@ DEVICE real weighted_entry(const Model& m, const Rows& rows, int r, const real* 
   if (rows.type[r] != ROW_CONTACT_ELLIPTIC) return w[0] * rows.J[r * stride + i];
   const int contact = rows.id[r], first = rows.address[contact], dim = m.cand_rows()[rows.cand[contact]];
   real sum = 0;
-  ROLLED for (int k = 0; k < dim; ++k) sum = fma_(w[k], rows.J[(first + k) * stride + i], sum);
+  OVERLAPPED for (int k = 0; k < dim; ++k) sum = fma_(w[k], rows.J[(first + k) * stride + i], sum);
   return sum;
 }
 
