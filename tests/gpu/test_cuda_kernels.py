@@ -47,7 +47,7 @@ chains_on_both = pytest.mark.parametrize(
     [*(("host", name) for name in ON_HOST), *(pytest.param(*CUDA.values, name, marks=CUDA.marks) for name in NAMES)],
 )
 
-WORKING = ("solver_niter", "efc_jar", "efc_jv", "efc_before", "efc_order")
+WORKING = ("solver_niter", "efc_jar", "efc_jv", "efc_before", "efc_order", "efc_weight")
 """Outputs that say how the solver got there."""
 
 

@@ -123,7 +123,7 @@ class CompiledCalls:
         if number is None:
             number = len(self._known)
         node = getattr(launch, "node", None)
-        if node is None:
+        if node is None or not getattr(launch, "in_graphs", True):
             self._known[call] = number, None, 0
             self._words.extend((number, 0, 0, 0, 0, 0, 0, 0, 0, 0, combination))
             return number

@@ -147,9 +147,14 @@ class JobKind:
 
 
 class JobLaunch:
-    """One job: a kind and its arguments, which it keeps alive."""
+    """One job: a kind and its arguments, which it keeps alive.
+
+    Attributes:
+        in_graphs: False, since a job cannot be a node of a graph.
+    """
 
     __slots__ = ("_given", "kind", "values")
+    in_graphs = False
 
     def __init__(self, kind: JobKind, arguments: Mapping[str, Any]) -> None:
         self.kind = kind

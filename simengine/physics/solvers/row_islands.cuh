@@ -60,7 +60,7 @@ DEVICE void for_each_tree(const Model& m, const Rows& rows, const unsigned* tree
 // and the later rows of cones one more. `tree` receives each tree's island.
 DEVICE void find_islands(const Model& m, const Rows& rows, int* efc_island, int* efc_order, int* tree) {
   const int n = rows.n;
-#ifdef MOST_VECTOR_ROWS
+#if defined(MOST_VECTOR_ROWS) && !defined(TILE)
   if (one_island(m, rows, efc_island, efc_order, tree)) return;
 #endif
   // until the order is known, its memory holds the trees of the rows

@@ -23,6 +23,7 @@ DEVICE void solve_cg(const Model& m, const int* nefc, const real* qM, const real
   const real smallest = divide_(max_(m.opt_tolerance()[0], REAL_EPS), scale);
   SymRows M;
   sym_load(&M, qM, nv);
+  LANE_FOR(i, MAX_CONE_ROWS * rows.n) efc_weight[i] = 0;
   // (1) start from qacc_warmstart or qacc_smooth, whichever costs less
   primal_start(m, rows, M, qfrc_smooth, qacc_smooth, qacc_warmstart, p, search, efc_jv);
   LANE_FOR(i, m.nvp()) search[i] = 0;
