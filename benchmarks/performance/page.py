@@ -67,6 +67,7 @@ def _of_robots() -> dict[str, str]:
     return {
         "public_robots_table": robots.robots_table(beside, later),
         "public_robots_lost": robots.lost(beside),
+        "public_robots_lost_later": robots.lost(robots.with_later(beside, later)),
         "public_robots_origin": origin(*_ROBOTS),
     }
 

@@ -49,6 +49,12 @@ def lost(result: Result) -> str:
     return f"{few} of {of_few} with {SIZES[0]:,} worlds and {many} of {of_many} with {SIZES[1]:,}"
 
 
+def with_later(result: Result, later: Result) -> Result:
+    """A result with simengine's rows of a later run in place of its own."""
+    peers = [row for row in result["rows"] if row["engine"] != _OURS]
+    return {**result, "rows": [*peers, *later["rows"]]}
+
+
 def _by_case(result: Result) -> dict[tuple[str, int, str], Row]:
     return {(row["model"], row["worlds"], row["engine"]): row for row in result["rows"]}
 
