@@ -9,6 +9,8 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
+from simengine.model.tendons import AROUND
+
 _PGS = mujoco.mjtSolver.mjSOL_PGS
 _NO_ISLANDS = int(mujoco.mjtDisableBit.mjDSBL_ISLAND)
 FEWEST_DOFS = 65
@@ -86,7 +88,7 @@ def _tendon_dofs(mj: mujoco.MjModel, tendon: int) -> np.ndarray:
             dofs.append(np.atleast_1d(mj.jnt_dofadr[target]))
         elif kind == kinds.mjWRAP_SITE:
             dofs.append(_tree_dofs(mj, int(mj.site_bodyid[target])))
-        elif kind in (kinds.mjWRAP_SPHERE, kinds.mjWRAP_CYLINDER):
+        elif int(kind) in AROUND:
             dofs.append(_tree_dofs(mj, int(mj.geom_bodyid[target])))
     return np.concatenate(dofs)
 

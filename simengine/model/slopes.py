@@ -92,7 +92,8 @@ def _tendon_entries(
 def _actuator_entries(mj: mujoco.MjModel, tendons: np.ndarray, moved: np.ndarray) -> np.ndarray:
     """(nu, nv) bool: which entries there are."""
     there = np.zeros((mj.nu, mj.nv), dtype=bool)
-    for u, (kind, (first, second)) in enumerate(zip(mj.actuator_trntype, mj.actuator_trnid, strict=True)):
+    for u, (code, (first, second)) in enumerate(zip(mj.actuator_trntype, mj.actuator_trnid, strict=True)):
+        kind = _TRN(code)
         if kind in (_TRN.mjTRN_JOINT, _TRN.mjTRN_JOINTINPARENT):
             there[u] = mj.dof_jntid == first
         elif kind == _TRN.mjTRN_TENDON:

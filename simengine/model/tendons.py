@@ -9,7 +9,8 @@ import mujoco
 import numpy as np
 
 _WRAP = mujoco.mjtWrap
-_AROUND = (int(_WRAP.mjWRAP_SPHERE), int(_WRAP.mjWRAP_CYLINDER))
+AROUND = (int(_WRAP.mjWRAP_SPHERE), int(_WRAP.mjWRAP_CYLINDER))
+"""Codes in `wrap_type` of what a path goes around. They are integers, since `in` finds no NumPy integer among enums."""
 
 
 def is_fixed(mj: mujoco.MjModel) -> np.ndarray:
@@ -43,7 +44,7 @@ def _pieces(mj: mujoco.MjModel, t: int) -> Iterator[tuple[int, int, int, int, fl
         kind, target, parameter = int(mj.wrap_type[k]), int(mj.wrap_objid[k]), float(mj.wrap_prm[k])
         if kind == int(_WRAP.mjWRAP_PULLEY):
             scale, previous = 1.0 / parameter, -1
-        elif kind in _AROUND:
+        elif kind in AROUND:
             geom, side = target, round(parameter)
         elif kind == int(_WRAP.mjWRAP_SITE):
             if previous >= 0:

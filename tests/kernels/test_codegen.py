@@ -17,7 +17,7 @@ from simengine.model.table import SIZES
 from simengine.physics.collision.broadphase.broadphase import PAIR_STAGES
 from simengine.physics.stage import Stage
 from simengine.plan import islands as island_kernels
-from simengine.plan.catalogue import INTEGRATORS, SMOOTH, SOLVERS, STAGES, finish, single, step_kernels
+from simengine.plan.catalogue import INTEGRATORS, SEARCHES, SMOOTH, SOLVERS, STAGES, finish, single, step_kernels
 from simengine.plan.every_kernel import all_kernels
 from simengine.plan.tiles import COUNTING_KERNELS, TILED_KERNELS
 from simengine.state.fields import FIELD, FIELDS, entry_shape
@@ -155,7 +155,9 @@ def test_every_field_has_a_writer_or_is_state() -> None:
     solvers += [large for large in map(island_kernels.for_large, solvers) if large]
     written = {n for kernel in solvers for n in (*map(kernel.stored_as, kernel.produced), *kernel.island_scratch)}
     written |= {
-        n for stage in (*STAGES, *island_kernels.ISLAND_STAGES, *PAIR_STAGES) for n in (*stage.writes, *stage.updates)
+        n
+        for stage in (*STAGES, *(s for k in SEARCHES for s in k.stages), *island_kernels.ISLAND_STAGES, *PAIR_STAGES)
+        for n in (*stage.writes, *stage.updates)
     }
     inputs = {"ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat", "eq_active"}
     assert {f.name for f in FIELDS} - written == inputs
