@@ -118,12 +118,14 @@ def test_lanes_share_the_prisms_of_height_fields_and_the_search_of_overlapping_m
     for kernel, slots in counting(counted):
         call(kernel, counted, slots)
     memory = filled(Memory(model, dtype, 2, int(counted.own("ncon").sum()), 0), states)
-    todo = (*counting(memory), (narrow, arguments(narrow, memory)))
+    searches = [(kernel, arguments(kernel, memory, scalars={"parts": 2})) for kernel in catalogue.SEARCHES]
+    todo = (*counting(memory), *(searches if model.nsearch else ()), (narrow, arguments(narrow, memory)))
     buffers, recorded = record(memory, iter(todo))
     assert memory.own("ncon").min() > 2
     result = execute(program, KERNELS, buffers, recorded)
     assert not result.reports, result.reports[:3000]
     assert result.status == 0
+    assert {item.kernel for item in recorded} >= {k.name for k in catalogue.SEARCHES} or pair_type != "convex"
     for field in ("cand_adr", "nefc", "contact_cand"):
         np.testing.assert_array_equal(result.buffers[field], memory.arrays[field], err_msg=field)
     for field in ("contact_dist", "contact_pos", "contact_frame"):
@@ -132,7 +134,7 @@ def test_lanes_share_the_prisms_of_height_fields_and_the_search_of_overlapping_m
 
 
 def test_every_kernel_is_run() -> None:
-    ran = set()
+    ran = {kernel.name for kernel in catalogue.SEARCHES}  # by the test of lanes that share searches
     for (name, integrator), form in product(STEPS, FORMS):
         _, recorded = record(*programs(name, "float64", integrator, form))
         ran |= {item.kernel for item in recorded}
