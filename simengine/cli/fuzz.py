@@ -33,6 +33,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--dtype", choices=(*DTYPES, "both"), default="both", help="default: both")
     parser.add_argument("--corpus", type=Path, default=Path("out/fuzz"), help="folder of failing models, out/fuzz")
     parser.add_argument("--limit", type=positive, help="seconds that a model may take (default: 120; 600 on jax)")
+    parser.add_argument("--jobs", type=positive, default=1, help="processes side by side (default: 1)")
     parser.add_argument("--json", type=Path, help="file for the result; - for standard output")
     parser.set_defaults(command=run)
 
@@ -59,7 +60,8 @@ def run(options: argparse.Namespace) -> int:
         else:
             both_missing = options.seconds is None and options.models is None
             seconds = _SECONDS if both_missing else options.seconds
-            report = fuzz(**how, seconds=seconds, models=options.models, seed=options.seed, corpus=options.corpus)
+            how |= {"seconds": seconds, "models": options.models, "seed": options.seed}
+            report = fuzz(**how, corpus=options.corpus, jobs=options.jobs)
     write_json({**result_header(_command(options)), **report.as_dict()}, options.json)
     if options.json != Path("-"):
         _print(report)
@@ -68,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _command(options: argparse.Namespace) -> str:
     parts = ["simengine fuzz", *map(str, options.files)]
-    for name in ("seconds", "models", "states", "seed", "backend", "dtype"):
+    for name in ("seconds", "models", "states", "seed", "backend", "dtype", "jobs"):
         value = getattr(options, name)
         parts += [f"--{name} {value}"] if value is not None else []
     return " ".join(parts)

@@ -71,6 +71,7 @@ class Child:
 
     def _start(self) -> subprocess.Popen[bytes]:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        environment["OPENBLAS_NUM_THREADS"] = "1"  # its matrices are small, and other children have the other cores
         if "float64" in self._request["dtypes"]:
             environment["JAX_ENABLE_X64"] = "1"
         # MuJoCo writes its log into the working folder

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 from simengine.errors import SimengineError
@@ -38,11 +40,13 @@ def fuzz(
     seed: int = 0,
     corpus: Path | None = None,
     limit: float | None = None,
+    jobs: int = 1,
     progress: Progress | None = None,
 ) -> FuzzReport:
     """Compare models drawn at random, and mutations of models, with MuJoCo.
 
-    Each model runs in a child process, so that a crash or a hang is a finding and not the end.
+    Each model runs in a child process, so that a crash or a hang is a finding and not the end. With several jobs, as
+    many children work side by side; they compare the models that one child would.
 
     Args:
         backend: "cuda", "host", "jax" or "auto".
@@ -54,26 +58,37 @@ def fuzz(
         corpus: folder where failing models are written, and whose models are mutated; None keeps nothing.
         limit: seconds that a model may take; None for 120, or 600 on the JAX backend, which compiles every model. The
             first models of other backends compile kernels.
+        jobs: number of child processes.
         progress: called after each model.
 
     Returns:
         The report; `report.passed` is the outcome.
 
     Raises:
-        ValueError: there is neither a number of models nor a time, or one of them is not above zero.
+        ValueError: there is neither a number of models nor a time, or one of them or `jobs` is not above zero.
     """
     if seconds is None and models is None:
         raise ValueError("fuzz would never end; give seconds, models or both")
     if (seconds is not None and seconds <= 0) or (models is not None and models <= 0):
         raise ValueError(f"seconds={seconds} and models={models} leave nothing to do; give numbers above zero")
+    if jobs < 1:
+        raise ValueError(f"jobs={jobs} leaves nobody to work; give 1 or more")
     kept = [case.text for case in read_all(corpus)] if corpus is not None and corpus.is_dir() else []
     report = FuzzReport(backend, tuple(dtypes), seed)
-    with Child(backend, dtypes, states, limit or _limit(backend)) as child:
-        run = _Run(report, child, states, corpus, seconds, progress)
-        for number, (source, text) in enumerate(_drawn(seed, kept)):
-            if run.is_over(models):
-                break
-            run.take(source, text, number % 4, f"simengine fuzz, seed {seed}, model {number}")
+    run = _Run(report, _drawn(seed, kept), states, corpus, seconds, models, progress)
+
+    def work() -> None:
+        with Child(backend, dtypes, states, limit or _limit(backend)) as child:
+            while run.take(child):
+                pass
+
+    with ThreadPoolExecutor(jobs) as pool:
+        workers = [pool.submit(work) for _ in range(jobs)]
+        try:
+            for worker in as_completed(workers):
+                worker.result()
+        finally:
+            run.end()
     return report
 
 
@@ -103,49 +118,59 @@ def replay(
 
 
 class _Run:
-    """The models so far, and what they showed."""
+    """The models so far, and what they showed. Several threads may use it, each with a child of its own."""
 
     def __init__(
         self,
         report: FuzzReport,
-        child: Child,
+        drawn: Iterator[tuple[str, str]],
         states: int,
         corpus: Path | None,
         seconds: float | None,
+        models: int | None,
         progress: Progress | None,
     ):
-        self._report, self._child, self._states, self._corpus = report, child, states, corpus
-        self._seconds, self._progress = seconds, progress
+        self._report, self._drawn, self._states, self._corpus = report, enumerate(drawn), states, corpus
+        self._seconds, self._models, self._progress = seconds, models, progress
         self._start = time.monotonic()
         self._known: set[str] = set()
+        self._lock = threading.Lock()
 
-    def is_over(self, models: int | None) -> bool:
-        """Whether the time is up, or the number of models is reached."""
-        done = sum(self._report.models.values())
-        return (models is not None and done >= models) or (self._seconds is not None and self._left() <= 0)
+    def end(self) -> None:
+        """Draw no further model."""
+        self._models = 0
 
-    def take(self, source: str, text: str, seed: int, how: str) -> None:
-        """Judge a model, and shrink it if it fails in a way that is new."""
-        outcome = self._child.judge(text, seed)
-        self._report.add(source, outcome)
-        if outcome.is_finding:
-            self._found(text, seed, how, outcome)
-        self._report.seconds = time.monotonic() - self._start
-        if self._progress:
-            self._progress(self._report)
+    def take(self, child: Child) -> bool:
+        """Judge the next model, and shrink it if it fails in a way that is new; False if there is none."""
+        with self._lock:
+            number, (source, text) = next(self._drawn)
+            if (self._models is not None and number >= self._models) or self._left() <= 0:
+                return False
+        seed = number % 4
+        outcome = child.judge(text, seed)
+        with self._lock:
+            is_new = outcome.is_finding and _signature(outcome) not in self._known
+            if is_new:
+                self._known.add(_signature(outcome))
+            self._report.repeated += outcome.is_finding and not is_new
+            self._report.add(source, outcome)
+        if is_new:
+            self._found(child, text, seed, f"simengine fuzz, seed {self._report.seed}, model {number}", outcome)
+        with self._lock:
+            self._report.seconds = time.monotonic() - self._start
+            if self._progress:
+                self._progress(self._report)
+        return True
 
     def _left(self) -> float:
         return float("inf") if self._seconds is None else self._seconds - (time.monotonic() - self._start)
 
-    def _found(self, text: str, seed: int, how: str, outcome: Outcome) -> None:
-        if _signature(outcome) in self._known:
-            self._report.repeated += 1
-            return
+    def _found(self, child: Child, text: str, seed: int, how: str, outcome: Outcome) -> None:
         latest = outcome
 
         def fails(candidate: str) -> bool:
             nonlocal latest
-            found = self._child.judge(candidate, seed)
+            found = child.judge(candidate, seed)
             same = _is_same(outcome, found)
             latest = found if same else latest
             return same
@@ -153,10 +178,11 @@ class _Run:
         time_to_shrink = _SHRINKING if self._seconds is None else max(_SHRINKING, self._left() / 4)
         # a hang takes its whole limit again with every attempt
         small = text if outcome.kind == "hangs" else shrink(text, fails, time_to_shrink)
-        self._known |= {_signature(outcome), _signature(latest)}
         path = save(self._corpus, small, seed, how, latest) if self._corpus is not None else Path("FILE.xml")
         repeat = repeat_command(path, self._report.backend, self._report.dtypes, self._states)
-        self._report.findings.append(Finding(latest.kind, latest.reasons, str(path), repeat))
+        with self._lock:
+            self._known.add(_signature(latest))
+            self._report.findings.append(Finding(latest.kind, latest.reasons, str(path), repeat))
 
 
 def _limit(backend: str) -> float:

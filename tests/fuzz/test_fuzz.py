@@ -68,6 +68,14 @@ def test_nothing_is_unexplained_in_a_minute(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_several_processes_compare_the_models_of_one() -> None:
+    one, two = (fuzz(models=6, states=2, seed=1, jobs=jobs).as_dict() for jobs in (1, 2))
+    for name in ("models", "sources", "states", "left_out", "worst", "explained"):
+        assert one[name] == two[name], name
+    with pytest.raises(ValueError, match="jobs=0"):
+        fuzz(models=1, jobs=0)
+
+
 def test_models_that_failed_once_agree() -> None:
     cases = read_all(CORPUS)
     assert cases
