@@ -1,4 +1,4 @@
-"""Looks for numbers of a model that no simulation can work with: NaN, infinities, and an inertia of zero.
+"""Looks for numbers of a model that no simulation can work with: NaN, infinities, negative friction, no inertia.
 
 MuJoCo's compiler refuses most of them. Others pass it, such as a damping of NaN, and so does every number of a compiled
 model that a program has changed.
@@ -46,13 +46,20 @@ def check_numbers(name: str, mj: mujoco.MjModel) -> None:
         mj: the compiled model.
 
     Raises:
-        ModelError: the model holds NaN or an infinity. The message names every array with one of its elements.
+        ModelError: the model holds NaN or an infinity, or a joint has a negative friction loss. The message names every
+            array with one of its elements.
 
     Warns:
         UserWarning: a joint moves without inertia.
     """
     if bad := bad_numbers(mj):
         raise ModelError(f"model {name!r} has numbers that are not finite: {'; '.join(bad)}; correct the model")
+    if driven := np.flatnonzero(mj.dof_frictionloss < 0).tolist():
+        joint = _element(mj, "dof", "joint", driven[0])
+        raise ModelError(
+            f"{joint} of model {name!r} has a frictionloss of {mj.dof_frictionloss[driven[0]]:g}, which would drive it; "
+            "give it zero or more"
+        )
     for joint in joints_without_inertia(mj):
         warnings.warn(
             f"{joint} of model {name!r} moves without inertia, so that its acceleration is arbitrary; give its body a "

@@ -54,6 +54,14 @@ def test_nan_is_refused_by_element(field: str, index: int | tuple[int, int], sai
         simengine.load_model(mj)
 
 
+def test_friction_that_drives_is_refused() -> None:
+    """MuJoCo has a row for it, whose force has the direction of the motion."""
+    mj = mujoco.MjModel.from_xml_string(ROBOT)
+    mj.dof_frictionloss[1] = -0.5
+    with pytest.raises(simengine.ModelError, match="joint 'wrist' of model 'robot' has a frictionloss of -0.5, which"):
+        simengine.load_model(mj)
+
+
 def _wind(mj: mujoco.MjModel) -> None:
     mj.opt.wind[1] = np.inf
 
