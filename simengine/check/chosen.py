@@ -17,7 +17,7 @@ _ELSEWHERE = 1e-4  # [m] least distance of a contact that counts as another one
 _MOST = 4  # most contacts of two faces
 _SAME = 1e-7  # [m] distance of contacts below which they are copies of each other
 _ALONG = 1 - 1e-9  # cosine to the axis above which a normal is that of a cylinder's cap
-_PLANE, _CAPSULE, _CYLINDER, _BOX, _MESH = 0, 3, 5, 6, 7  # MuJoCo's mjtGeom
+_PLANE, _SPHERE, _CAPSULE, _CYLINDER, _BOX, _MESH = 0, 2, 3, 5, 6, 7  # MuJoCo's mjtGeom
 
 
 class Chosen:
@@ -33,6 +33,9 @@ class Chosen:
     - The contacts of a cylinder that stands on a plane turn with its lowest point, which is anywhere on the rim.
     - A capsule that lies along a side or an edge of a box may touch it at either end, or at both.
     - MuJoCo's choice of four corners may hold one twice. This engine's holds others then, which span more.
+
+    Spheres, and the nearest spheres in capsules, may have the same centre, as those of capsules whose axes lie on one
+    line. Nothing but rounding says then to which side the normal points.
 
     Args:
         mj: the model.
@@ -51,7 +54,7 @@ class Chosen:
 
         Call it after `mj_fwdPosition`; it changes `data`.
         """
-        if self._lies_level(data) or self._has_copies(data):
+        if self._lies_level(data) or self._has_copies(data) or self._has_same_centres(data):
             return False
         geoms = list(map(tuple, data.contact.geom.tolist()))
         pairs = Counter(pair for pair in geoms if self._lies_flat(*pair))
@@ -99,6 +102,15 @@ class Chosen:
             if (self._kind[pair[0]], self._kind[pair[1]]) == (_PLANE, _CYLINDER) and number > 2:
                 normal, axis = (data.geom_xmat[geom].reshape(3, 3)[:, 2] for geom in pair)
                 if abs(normal @ axis) < _NUDGE[self._dtype]:
+                    return True
+        return False
+
+    def _has_same_centres(self, data: mujoco.MjData) -> bool:
+        """Whether two spheres touch, or the nearest ones in two capsules, whose centres are the same but for rounding."""
+        for pair, dist in zip(data.contact.geom.tolist(), data.contact.dist.tolist(), strict=True):
+            if all(self._kind[geom] in (_SPHERE, _CAPSULE) for geom in pair):
+                between = dist + float(self._single.geom_size[pair, 0].sum())
+                if between < _NUDGE[self._dtype]:
                     return True
         return False
 

@@ -21,6 +21,7 @@ class Solved(NamedTuple):
         qacc, qacc_smooth: (nv,) accelerations with and without constraint forces [m/s^2, rad/s^2].
         qfrc_constraint: (nv,) generalised constraint forces [N, N m].
         efc_J: (nefc, nv) constraint Jacobian.
+        efc_D, efc_aref: (nefc,) constraint masses and reference accelerations.
         efc_force: (nefc,) forces of the rows [N, N m].
     """
 
@@ -28,6 +29,8 @@ class Solved(NamedTuple):
     qacc_smooth: np.ndarray
     qfrc_constraint: np.ndarray
     efc_J: np.ndarray
+    efc_D: np.ndarray
+    efc_aref: np.ndarray
     efc_force: np.ndarray
 
 
@@ -47,7 +50,7 @@ def solve(model: Model, evaluations: Sequence[Evaluation], backend: str, dtype: 
     found = []
     for world in range(len(evaluations)):
         rows = sim.constraints(world)
-        arrays = (*(field[world] for field in fields), as_numpy(rows.J), as_numpy(rows.force))
+        arrays = (*(field[world] for field in fields), *map(as_numpy, (rows.J, rows.D, rows.aref, rows.force)))
         found.append(Solved(*(np.asarray(array, np.float64) for array in arrays)))
     sim.close()
     return found

@@ -103,11 +103,11 @@ def judge(text: str, *, backend: str, dtypes: Sequence[str], states: int, seed: 
             name: error for name, error in other.fields.items() if error > _LEFT * found.fields.get(name, 0)
         }
         _explain_by(found, "a tie of round numbers", other)
+    patient = copy(mj)
+    patient.opt.iterations = _MANY
     if found.fields and mj.opt.solver != _NEWTON:
-        patient = copy(mj)
-        patient.opt.iterations = _MANY
         _explain_by(found, "sweeps that end early", _compared(patient, _NEWTON, backend, dtypes, states, seed))
-    if found.fields and mj.opt.solver != _NEWTON:
+    if found.fields:
         other = Outcome("agrees", fields=dict(found.fields))
         for dtype in {name.rpartition(" in ")[2] for name in found.fields}:
             for name in following(patient, found.fields, backend, dtype, states, seed):

@@ -22,6 +22,7 @@ _FLOAT32_SLACK = 5.0
 _OF_CONDITION = 4.0  # errors of solved equations in units of condition times rounding
 _FASTEST, _STIFFEST = 1e6, 3e3  # qacc and, in float32, efc_aref beyond which a state is left out
 _SINGULAR, _HEAVIEST = 1e8, 1e15  # condition and, in float32, inertia beyond which it is
+_LARGEST_INERTIA_ERROR = 2e-7  # relative, of the least inertia of a dof, beyond which it is
 _LARGEST_SPIN_ERROR = 5e-5  # relative to bias forces: their tolerance in float32
 _HARDEST = {"float64": 1e8, "float32": 1e5}  # efc_D beyond which it is
 _NUDGE = 1e-3  # [m] by which bodies and geoms are moved to break ties
@@ -89,7 +90,8 @@ def is_sane(evaluation: Evaluation, dtype: str) -> bool:
 
     Contacts that can move nothing have no definite force. In float32, a solver resolves about a thousandth of the
     reference accelerations, so states are left out in which these are large. So are states in which a body far from the
-    com of its tree spins so fast that the centrifugal forces about that com, which cancel, leave mere rounding.
+    com of its tree spins so fast that the centrifugal forces about that com, which cancel, leave mere rounding. In either
+    precision, inertia about a com that is millions of times as far from a joint as its bodies leaves mere rounding, too.
     """
     fields, state = evaluation.fields, evaluation.state
     if not all((np.abs(getattr(state, name)) < mujoco.mjMAXVAL).all() for name in STATE_ARRAYS):
@@ -98,11 +100,19 @@ def is_sane(evaluation: Evaluation, dtype: str) -> bool:
         return False
     if np.linalg.cond(fields["qM"]) > _SINGULAR or (dtype == "float32" and np.abs(fields["crb"]).max() > _HEAVIEST):
         return False
+    if _inertia_error(fields) > _LARGEST_INERTIA_ERROR:
+        return False
     if dtype == "float32" and np.abs(fields["efc_aref"]).max(initial=0.0) > _STIFFEST:
         return False
     if dtype == "float32" and _spin_error(fields) > _LARGEST_SPIN_ERROR * max(1.0, np.abs(fields["qfrc_bias"]).max()):
         return False
     return bool(np.abs(fields["qacc"]).max() < _FASTEST and fields["efc_D"].max(initial=0.0) < _HARDEST[dtype])
+
+
+def _inertia_error(fields: Mapping[str, np.ndarray]) -> float:
+    """What rounding in float64 makes of inertia about the com of a tree, relative to the least inertia of a dof."""
+    least = float(np.diag(fields["qM"]).min())
+    return float(np.finfo(np.float64).eps * np.abs(fields["crb"]).max()) / max(least, mujoco.mjMINVAL)
 
 
 def _spin_error(fields: Mapping[str, np.ndarray]) -> float:

@@ -54,12 +54,11 @@ def check_numbers(name: str, mj: mujoco.MjModel) -> None:
     """
     if bad := bad_numbers(mj):
         raise ModelError(f"model {name!r} has numbers that are not finite: {'; '.join(bad)}; correct the model")
-    if driven := np.flatnonzero(mj.dof_frictionloss < 0).tolist():
-        joint = _element(mj, "dof", "joint", driven[0])
-        raise ModelError(
-            f"{joint} of model {name!r} has a frictionloss of {mj.dof_frictionloss[driven[0]]:g}, which would drive it; "
-            "give it zero or more"
-        )
+    if driven := [
+        (_element(mj, "dof", "joint", i), mj.dof_frictionloss[i]) for i in np.flatnonzero(mj.dof_frictionloss < 0)
+    ]:
+        losses = "; ".join(f"{joint} has {loss:g}" for joint, loss in dict(driven).items())
+        raise ModelError(f"model {name!r} has friction that drives instead of braking: {losses}; give zero or more")
     for joint in joints_without_inertia(mj):
         warnings.warn(
             f"{joint} of model {name!r} moves without inertia, so that its acceleration is arbitrary; give its body a "

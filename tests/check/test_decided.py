@@ -37,6 +37,19 @@ def test_the_share_that_rounding_decides_is_said() -> None:
     assert f"{100 * states:.2g} % of the states and {100 * steps:.2g} % of the steps" in report.verdict()
 
 
+@pytest.mark.parametrize("shape", ['type="sphere" size="0.1"', 'type="capsule" size="0.1 0.2"'])
+@pytest.mark.parametrize("offset", [0.0, 1e-12, 1e-3])
+def test_the_normal_of_spheres_with_one_centre_is_not_decided(shape: str, offset: float) -> None:
+    mj = mujoco.MjModel.from_xml_string(
+        f'<mujoco><worldbody><geom type="capsule" size="0.05 1"/><body pos="{offset} 0 0.1"><joint type="slide"/>'
+        f"<geom {shape}/></body></worldbody></mujoco>"
+    )
+    data = mujoco.MjData(mj)
+    mujoco.mj_fwdPosition(mj, data)
+    assert data.ncon
+    assert Chosen(mj, "float64").are_decided(mj, data) == (offset == 1e-3)
+
+
 def prism(seed: int) -> str:
     """Vertices of a prism on an irregular base, as text."""
     angle = np.sort(np.random.default_rng(seed).uniform(0, 2 * np.pi, 8))

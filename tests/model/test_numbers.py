@@ -58,7 +58,7 @@ def test_friction_that_drives_is_refused() -> None:
     """MuJoCo has a row for it, whose force has the direction of the motion."""
     mj = mujoco.MjModel.from_xml_string(ROBOT)
     mj.dof_frictionloss[1] = -0.5
-    with pytest.raises(simengine.ModelError, match="joint 'wrist' of model 'robot' has a frictionloss of -0.5, which"):
+    with pytest.raises(simengine.ModelError, match="friction that drives instead of braking: joint 'wrist' has -0.5; "):
         simengine.load_model(mj)
 
 
