@@ -106,7 +106,7 @@ class Chosen:
         return False
 
     def _has_same_centres(self, data: mujoco.MjData) -> bool:
-        """Whether two spheres touch, or the nearest ones in two capsules, whose centres are the same but for rounding."""
+        """Whether two spheres touch, or spheres in capsules, whose centres are the same but for rounding."""
         for pair, dist in zip(data.contact.geom.tolist(), data.contact.dist.tolist(), strict=True):
             if all(self._kind[geom] in (_SPHERE, _CAPSULE) for geom in pair):
                 between = dist + float(self._single.geom_size[pair, 0].sum())

@@ -90,8 +90,9 @@ def is_sane(evaluation: Evaluation, dtype: str) -> bool:
 
     Contacts that can move nothing have no definite force. In float32, a solver resolves about a thousandth of the
     reference accelerations, so states are left out in which these are large. So are states in which a body far from the
-    com of its tree spins so fast that the centrifugal forces about that com, which cancel, leave mere rounding. In either
-    precision, inertia about a com that is millions of times as far from a joint as its bodies leaves mere rounding, too.
+    com of its tree spins so fast that the centrifugal forces about that com, which cancel, leave mere rounding. In
+    either precision, inertia about a com that is a million times as far from a joint as its bodies leaves mere
+    rounding, too.
     """
     fields, state = evaluation.fields, evaluation.state
     if not all((np.abs(getattr(state, name)) < mujoco.mjMAXVAL).all() for name in STATE_ARRAYS):

@@ -34,11 +34,12 @@ def following(
     """The fields that differ because the engine's solver ends elsewhere than MuJoCo's, but as near to the optimum.
 
     Both solve the engine's rows. These agree with MuJoCo's own to the tolerance at which rows are compared, but forces
-    of many times what they leave over make large differences of small ones. Sweeps over elliptic cones may end anywhere: they improve one contact at a time. So the solvers' end points are
-    compared by the cost that both minimise, MuJoCo's primal cost of the acceleration: the engine's must be no higher
-    after as many iterations, in every state. An end point within the tolerance of the optimum, which MuJoCo's Newton
-    solver finds, is as near as any. The engine's forces must be those that give its acceleration. Sensors may measure
-    what does not follow from forces, so MuJoCo's own readings must be off by as much at its end point.
+    of many times what they leave over make large differences of small ones. Sweeps over elliptic cones may end
+    anywhere: they improve one contact at a time. So the solvers' end points are compared by the cost that both
+    minimise, MuJoCo's primal cost of the acceleration: the engine's must be no higher after as many iterations, in
+    every state. An end point within the tolerance of the optimum, which MuJoCo's Newton solver finds, is as near as
+    any. The engine's forces must be those that give its acceleration. Sensors may measure what does not follow from
+    forces, so MuJoCo's own readings must be off by as much at its end point.
 
     Args:
         mj: the model.

@@ -54,9 +54,10 @@ def check_numbers(name: str, mj: mujoco.MjModel) -> None:
     """
     if bad := bad_numbers(mj):
         raise ModelError(f"model {name!r} has numbers that are not finite: {'; '.join(bad)}; correct the model")
-    if driven := [
-        (_element(mj, "dof", "joint", i), mj.dof_frictionloss[i]) for i in np.flatnonzero(mj.dof_frictionloss < 0)
-    ]:
+    driven = [
+        (_element(mj, "dof", "joint", int(i)), mj.dof_frictionloss[i]) for i in np.flatnonzero(mj.dof_frictionloss < 0)
+    ]
+    if driven:
         losses = "; ".join(f"{joint} has {loss:g}" for joint, loss in dict(driven).items())
         raise ModelError(f"model {name!r} has friction that drives instead of braking: {losses}; give zero or more")
     for joint in joints_without_inertia(mj):
