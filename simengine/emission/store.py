@@ -66,20 +66,20 @@ class Arena:
                 self._grow(max(need, twice if self._most is None else min(twice, self._most)))
 
     def _grow(self, capacity: int) -> None:
-        store = self._store
-        self.capacity_argument.value = capacity
+        """Replace the arrays of all fields, or none of them if there is too little memory."""
+        store, arrays = self._store, {}
         for field in self._fields:
             shape = (capacity, *entry_shape(field, store.model.sizes))
-            array = store.allocate(shape, field, f"the {self._space} arena of {capacity} entries")
+            arrays[field.name] = store.allocate(shape, field, f"the {self._space} arena of {capacity} entries")
+        for name, array in arrays.items():
             pointer, nbytes = store.backend.pointer(array), array.nbytes
-            if field.name in self.buffers:
-                store.retired.append(self.arrays[field.name])
-                self.buffers[field.name].rebind(pointer, nbytes)
+            if name in self.buffers:
+                store.retired.append(self.arrays[name])
+                self.buffers[name].rebind(pointer, nbytes)
             else:
-                name = f"{store.name}.{field.name}.{self._shard}"
-                self.buffers[field.name] = store.buffers.add(name, pointer, nbytes)
-            self.arrays[field.name] = array
-        self.capacity = capacity
+                self.buffers[name] = store.buffers.add(f"{store.name}.{name}.{self._shard}", pointer, nbytes)
+        self.arrays = arrays
+        self.capacity = self.capacity_argument.value = capacity
 
 
 class GroupStore:

@@ -1,13 +1,15 @@
-"""`Group.footprint` predicts the GPU memory that worlds take."""
+"""`Group.footprint` predicts the GPU memory that worlds take, and a GPU that has no more of it is no disaster."""
 
 from __future__ import annotations
 
 import gc
 from typing import Any
 
+import numpy as np
 import pytest
 
-from simengine import Simulation, load_model
+from simengine import BackendError, Simulation, load_model
+from simengine.emission import store
 from simengine.state.fields import FIELDS
 from tests.gpu.compare import cuda_only
 from tests.islands import heap
@@ -41,3 +43,53 @@ def test_the_pool_grows_by_the_footprint(backend: str, name: str, worlds: int, e
     arrays = (len(FIELDS) + OTHERS) * sim.groups[0].num_shards
     held = pool.used_bytes() - before
     assert sim.nbytes() <= held <= sim.nbytes() + UNIT * arrays
+
+
+@cuda_only
+@pytest.mark.parametrize(
+    ("name", "worlds", "emission", "executor"),
+    [
+        ("two_arms", 300, "counted", "serial"),
+        ("two_arms", 300, "counted", "streams"),
+        ("two_arms", 3000, "ahead", "graph-cached"),
+        ("two_arms", 300, "whole", "graph-cached"),
+        ("large", 40, "counted", "streams"),
+    ],
+)
+def test_a_step_without_memory_leaves_the_simulation_usable(
+    backend: str, name: str, worlds: int, emission: str, executor: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Memory ends at each of several sizes while arenas grow from one entry; then there is memory again."""
+    import cupy
+
+    pool: Any = cupy.get_default_memory_pool()
+    model = load_model(heap(45) if name == "large" else OWN[name])
+    monkeypatch.setattr(store, "first_entries", lambda *_: 1)
+
+    def made() -> Simulation:
+        return Simulation(model, worlds, backend=backend, executor=executor, emission=emission)
+
+    def bits(sim: Simulation) -> bytes:
+        return bytes(np.asarray(cupy.asnumpy(sim.qpos)).tobytes())
+
+    with made() as sim:
+        sim.step(4)
+        expected = bits(sim)
+    failed = 0
+    for more in (1 << 12, 1 << 16, 1 << 18, 1 << 20, 1 << 22):
+        with made() as sim:
+            gc.collect()
+            pool.free_all_blocks()
+            pool.set_limit(size=pool.total_bytes() + more)
+            try:
+                sim.step(4)
+                sim.synchronize()
+            except (BackendError, MemoryError) as error:
+                failed += 1
+                assert "memory" in str(error).lower(), error
+            finally:
+                pool.set_limit(size=0)
+            sim.reset()
+            sim.step(4)
+            assert bits(sim) == expected, f"{more} bytes more"
+    assert failed
