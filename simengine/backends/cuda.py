@@ -17,6 +17,7 @@ from simengine.kernels.kernel import Kernel
 from simengine.kernels.step_kernel import MOST_WARPS, TEAMS, WARP
 from simengine.model.model_table import ModelTable
 from simengine_scheduler import CudaLaunch
+from simengine_scheduler.cuda import patience
 from simengine_scheduler.launch import BufferSet, DeviceTask
 
 _BLOCKS_A_MULTIPROCESSOR = 16  # up to this number of blocks, each world has a block of its own
@@ -78,6 +79,7 @@ class CudaBackend:
         self._multiprocessors = int(cupy.cuda.Device().attributes["MultiProcessorCount"])
         self._spread_blocks = _BLOCKS_A_MULTIPROCESSOR * self._multiprocessors
         self._pinned: list[Any] = []
+        self._patience = patience.limit()
         # Memory is allocated and filled on a stream of its own, for which the host waits. A run may need memory while
         # its kernels run on several streams, and the caller's stream may be busy with other work.
         self._setup = cupy.cuda.Stream(non_blocking=True)
@@ -106,8 +108,11 @@ class CudaBackend:
         """A zeroed CuPy array, ready for every stream."""
         with self._setup:
             array = self._cupy.zeros(shape, dtype=dtype)
-        self._setup.synchronize()
+        self._settle()
         return array
+
+    def _settle(self) -> None:
+        patience.within(self._patience, self._setup.synchronize, "memory that the GPU fills")
 
     @property
     def arrays(self) -> Any:
@@ -123,7 +128,7 @@ class CudaBackend:
         """A CuPy copy of a host array, ready for every stream. It must live until all work that uses it is done."""
         with self._setup:
             copy = self._cupy.asarray(array)
-        self._setup.synchronize()
+        self._settle()
         return copy
 
     def stage(self, array: np.ndarray) -> Any:
@@ -148,7 +153,7 @@ class CudaBackend:
 
     def drain(self) -> None:
         """Wait for the whole device."""
-        self._cupy.cuda.Device().synchronize()
+        patience.within(self._patience, self._cupy.cuda.Device().synchronize, "work of the whole GPU")
 
     def host_visible(self, count: int) -> np.ndarray:
         """Pinned memory, mapped at the same address on the GPU (unified addressing)."""
@@ -164,6 +169,8 @@ class CudaBackend:
 
     def to_host(self, array: Any) -> np.ndarray:
         """A copy on the host, after the current stream's work."""
+        if self._patience is not None:
+            self.synchronize()
         return self._cupy.asnumpy(array)
 
     def load(self, kernels: Iterable[Kernel], dtype: str, lanes: int, own_tables: bool) -> dict[str, Any]:
@@ -239,10 +246,10 @@ class CudaBackend:
         return launch
 
     def executor_options(self, name: str, num_shards: int) -> dict[str, Any]:
-        """The device, and the function that caches linked workers."""
+        """The device, the function that caches linked workers, and how long the host waits."""
         if name not in _EXECUTORS:
             raise ValueError(f"executor {name!r} cannot run on backend 'cuda'; choose one of {', '.join(_EXECUTORS)}")
-        return {"device": "cuda", "keep": cuda_build.keep_worker}
+        return {"device": "cuda", "keep": cuda_build.keep_worker, "patience": self._patience}
 
     def executor_for(self, by_islands: bool) -> str:
         """`graph-cached`: with whole steps it is faster than streams for 64 to 8192 worlds, within 4 % for 32768.
@@ -280,7 +287,7 @@ class CudaBackend:
 
     def synchronize(self) -> None:
         """Wait for CuPy's current stream, which every executor joins."""
-        self._cupy.cuda.get_current_stream().synchronize()
+        patience.within(self._patience, self._cupy.cuda.get_current_stream().synchronize, "work of the current stream")
 
 
 def step_shape(

@@ -96,6 +96,8 @@ class Options:
         depth: largest number of jobs of `pipeline` in flight on a stream.
         tiled: whether `device` lets calls wait for each other tile by tile, if they declare their tiles.
         watchdog: `device` gives up its list when a call has waited for longer than this [s].
+        patience: a run on CUDA, or a wait for it, raises a fatal CallError if the device has not ended the work that the
+            host waits for within so many seconds; None waits for ever.
         merged: `device` launches one kernel for each list, for checkers that run one kernel at a time. All bodies then
             share blocks, which have the most threads and registers that any of them asks for.
         keep: stores the programs that `device` links. `keep(key, make)` returns the bytes stored under a key, or else
@@ -128,6 +130,7 @@ class Options:
     depth: int = 2
     tiled: bool = True
     watchdog: float = 10.0
+    patience: float | None = None
     merged: bool = False
     keep: Callable[[str, Callable[[], bytes]], bytes] | None = None
     compiled: bool = True
@@ -143,6 +146,8 @@ class Options:
                 raise ValueError(f"executor option {name}={value} is too small; give at least 1")
         if not self.watchdog > 0:
             raise ValueError(f"executor option watchdog={self.watchdog} is no time to wait; give more than 0 seconds")
+        if self.patience is not None and not self.patience > 0:
+            raise ValueError(f"executor option patience={self.patience} is no time to wait; give more than 0 seconds")
         choices = {
             "policy": tuple(ORDER_POLICIES),
             "stream_policy": (*STREAM_POLICIES, *PLANNERS),

@@ -9,9 +9,17 @@ from weakref import WeakKeyDictionary
 
 from ..core.calls import KernelCall
 from ..core.emission import Feeder
-from ..core.errors import CallError, call_failed, device_fault
-from ..cuda.driver import Driver, EventPool
+from ..core.errors import CallError, call_failed, device_fault, device_stalled
+from ..cuda.driver import CudaDriver, Driver, EventPool
+from ..cuda.patience import PatientDriver, Stalled
+from .base import Options
 from .recorder import Recorder
+
+
+def driver_for(options: Options) -> Driver:
+    """Return the driver of an executor: CUDA or the one in the options, with a limit on waits if they have one."""
+    driver: Driver = options.driver if options.driver is not None else CudaDriver()
+    return driver if options.patience is None else PatientDriver(driver, options.patience)
 
 
 class Lanes:
@@ -60,7 +68,7 @@ _ISSUED_LAST: WeakKeyDictionary[Driver, KernelCall] = WeakKeyDictionary()  # for
 class CudaRun:
     """The scope of one run on a device. After an error it waits for running calls and closes the emitters.
 
-    A CUDA fault becomes a fatal CallError that names the call issued last. That call belongs to an earlier run with the
+    A CUDA fault, or a wait beyond the limit, becomes a fatal CallError that names the call issued last. That call belongs to an earlier run with the
     same driver if this run has issued none. Other errors pass unchanged.
     """
 
@@ -98,7 +106,7 @@ class CudaRun:
         if self.recorder is not None and fault is None:
             self.recorder.close()
         if fault is not None and self.latest is not None:
-            raise device_fault(self.latest, self.executor, fault) from fault
+            raise _lost(self.latest, self.executor, fault) from fault
 
     def _fault(self, error: BaseException | None) -> BaseException | None:
         cause = error.cause if isinstance(error, CallError) else error
@@ -113,7 +121,11 @@ def wait_for(stream: int, executor: str, driver: Driver) -> None:
         latest = _ISSUED_LAST.get(driver)
         if latest is None or not driver.is_fault(error):
             raise
-        raise device_fault(latest, executor, error) from error
+        raise _lost(latest, executor, error) from error
+
+
+def _lost(call: KernelCall, executor: str, cause: BaseException) -> CallError:
+    return (device_stalled if isinstance(cause, Stalled) else device_fault)(call, executor, cause)
 
 
 def release(pool: EventPool, lanes: Lanes) -> None:

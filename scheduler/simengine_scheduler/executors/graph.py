@@ -26,11 +26,11 @@ from typing import Any
 
 from ..core.calls import Emitter, FixedList, KernelCall
 from ..core.emission import Feeder
-from ..cuda.driver import CudaDriver, Driver, EventPool
+from ..cuda.driver import Driver, EventPool
 from ..tracing.trace import Trace
 from .base import Executor, Options, finish_run
 from .built_graphs import BuiltGraph, GraphBuilder, GraphStore
-from .cuda import CudaRun, Lanes, release, wait_for
+from .cuda import CudaRun, Lanes, driver_for, release, wait_for
 from .list_graphs import ListGraphs, ListRun
 from .recorder import Recorder, start_recording
 
@@ -43,7 +43,7 @@ class GraphExecutor(Executor):
         self._options = options
         self._cached = cached
         self._conflicts = options.table(self.name).conflicts
-        self._driver: Driver = options.driver if options.driver is not None else CudaDriver()
+        self._driver: Driver = driver_for(options)
         self._builder = GraphBuilder(self.name, options, self._driver)
         self._store = GraphStore(options.graphs if cached else 1)
         self._pool = EventPool(self._driver)

@@ -32,11 +32,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from ..core.calls import Emitter, FixedList, KernelCall
 from ..core.emission import Feeder
 from ..core.hazards import HazardTracker
-from ..cuda.driver import CudaDriver, Driver, EventPool
+from ..cuda.driver import Driver, EventPool
 from ..jobs.cutting import Job, JobCutter
 from ..tracing.trace import Trace
 from .base import Executor, Options, finish_run
-from .cuda import Lanes, wait_for
+from .cuda import Lanes, driver_for, wait_for
 from .pipeline_flow import Flow, Resources
 from .pipeline_launch import JobLauncher
 
@@ -137,7 +137,7 @@ class PipelineExecutor(Executor):
         self.options = options
         self.tracker = HazardTracker(options.table(self.name).conflicts)
         self.following = 0  # sequence number of the next call
-        driver: Driver = options.driver if options.driver is not None else CudaDriver()
+        driver: Driver = driver_for(options)
         lanes, pool = Lanes(driver, options.streams), EventPool(driver)
         launcher = JobLauncher(self.name, options, driver)
         self.resources = Resources(driver, lanes, pool, launcher, options.streams, options.depth)

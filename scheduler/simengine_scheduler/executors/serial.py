@@ -18,11 +18,11 @@ from collections.abc import Iterable
 from ..core.calls import Emitter
 from ..core.emission import Feeder
 from ..core.errors import call_failed
-from ..cuda.driver import CudaDriver, Driver, EventPool
+from ..cuda.driver import Driver, EventPool
 from ..tracing.trace import Trace
 from .base import Executor, Options, finish_run, run_on_host
 from .compiled import make_compiled
-from .cuda import CudaRun, issue_call, wait_for
+from .cuda import CudaRun, driver_for, issue_call, wait_for
 from .recorder import Recorder, start_recording
 from .serial_compiled import run_compiled
 
@@ -36,7 +36,7 @@ class SerialExecutor(Executor):
         self._options = options
         self._driver: Driver | None = None
         if options.device == "cuda":
-            self._driver = options.driver if options.driver is not None else CudaDriver()
+            self._driver = driver_for(options)
             self._pool = EventPool(self._driver)
             self._home = 0
             self._compiled = make_compiled(options, self._driver)

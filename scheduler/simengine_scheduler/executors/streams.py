@@ -34,13 +34,13 @@ from ..core.calls import Emitter, KernelCall
 from ..core.emission import Feeder
 from ..core.hazards import HazardTracker
 from ..core.policies import STREAM_POLICIES, StreamState
-from ..cuda.driver import CudaDriver, Driver, EventPool
+from ..cuda.driver import Driver, EventPool
 from ..planning.clocks import StreamClocks
 from ..planning.planners import Placement, in_program_order
 from ..tracing.trace import Trace
 from .base import Executor, Options, finish_run
 from .compiled import make_compiled
-from .cuda import CudaRun, Lanes, issue_call, release, wait_for
+from .cuda import CudaRun, Lanes, driver_for, issue_call, release, wait_for
 from .recorder import start_recording
 from .scripts import ScriptRun, Scripts
 from .streams_compiled import CompiledStreams
@@ -158,7 +158,7 @@ class StreamsExecutor(Executor):
         self.options = options
         self.tracker = HazardTracker(options.table(self.name).conflicts)
         self.following = 0  # sequence number of the next call
-        self.driver: Driver = options.driver if options.driver is not None else CudaDriver()
+        self.driver: Driver = driver_for(options)
         self.lanes = Lanes(self.driver, options.streams)
         self.pool = EventPool(self.driver)
         self._scripts = Scripts(self._placing(), options, self.name)

@@ -23,10 +23,10 @@ from ..core.calls import Emitter, KernelCall
 from ..core.emission import Feeder
 from ..core.policies import ORDER_POLICIES
 from ..core.window import Window
-from ..cuda.driver import CudaDriver, Driver, EventPool
+from ..cuda.driver import Driver, EventPool
 from ..tracing.trace import Trace
 from .base import Executor, Options, finish_run
-from .cuda import CudaRun, Lanes, issue_call, release, wait_for
+from .cuda import CudaRun, Lanes, driver_for, issue_call, release, wait_for
 from .recorder import start_recording
 
 
@@ -98,7 +98,7 @@ class PollingExecutor(Executor):
     def __init__(self, options: Options) -> None:
         self.options = options
         self.window = Window(options.table(self.name), options.window)
-        self.driver: Driver = options.driver if options.driver is not None else CudaDriver()
+        self.driver: Driver = driver_for(options)
         self.lanes = Lanes(self.driver, options.streams)
         self.pool = EventPool(self.driver)
         self._home = 0
