@@ -88,7 +88,8 @@ def nudged(mj: mujoco.MjModel) -> mujoco.MjModel:
 def is_sane(evaluation: Evaluation, dtype: str) -> bool:
     """Whether a state has a result that can be compared.
 
-    Contacts that can move nothing have no definite force. In float32, a solver resolves about a thousandth of the
+    Contacts that can move nothing have no definite force. An inertia matrix that is not positive, as negative armatures
+    make it, has no minimum of the cost that solvers look for. In float32, a solver resolves about a thousandth of the
     reference accelerations, so states are left out in which these are large. So are states in which a body far from the
     com of its tree spins so fast that the centrifugal forces about that com, which cancel, leave mere rounding. In
     either precision, inertia about a com that is a million times as far from a joint as its bodies leaves mere
@@ -99,7 +100,8 @@ def is_sane(evaluation: Evaluation, dtype: str) -> bool:
         return False  # MuJoCo resets such states in a step, and the engine freezes them
     if any(not np.isfinite(fields[name]).all() for name in ("qacc", "efc_D", "efc_force", "qM")):
         return False
-    if np.linalg.cond(fields["qM"]) > _SINGULAR or (dtype == "float32" and np.abs(fields["crb"]).max() > _HEAVIEST):
+    inertia = np.linalg.eigvalsh(fields["qM"])
+    if inertia[0] * _SINGULAR < inertia[-1] or (dtype == "float32" and np.abs(fields["crb"]).max() > _HEAVIEST):
         return False
     if _inertia_error(fields) > _LARGEST_INERTIA_ERROR:
         return False

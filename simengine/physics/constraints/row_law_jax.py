@@ -42,7 +42,7 @@ class _Fixed:
         scalar: the rows outside cones.
         cones: contact slots (k,) and rows (k, dim) of the elliptic cones, one entry per dimension.
         slot (n,): contact slot of the row, 0 for rows without one.
-        first, dim, most: as in `RowLaw`.
+        first, constraint, dim, most: as in `RowLaw`.
         place (n,): index of the row in the concatenation of the scalar rows and the rows of the cones.
         impratio: square root of the option.
         loss, slot_friction: as in `RowLaw`; None if they are per-world parameters.
@@ -69,6 +69,9 @@ class _Fixed:
         for _, rows in self.cones:
             self.first[rows] = rows[:, :1]
             self.dim[rows] = np.where(np.arange(rows.shape[1]) == 0, rows.shape[1], 0)
+        begins = np.ones(kind.size, bool)
+        begins[1:] = (kind[1:] != kind[:-1]) | (layout.id[1:] != layout.id[:-1])
+        self.constraint = np.flatnonzero(begins)[np.cumsum(begins) - 1]
         self.place = np.argsort(np.concatenate([self.scalar, *(rows.ravel() for _, rows in self.cones)]))
         self.impratio = float(np.sqrt(float(m.opt_impratio)))
 
@@ -84,6 +87,7 @@ class RowLaw:
         loss (n,): the friction loss of each row, zero of others.
         slot_friction (nslot, 5): the friction of each contact slot.
         first (n,): the first row of the row's cone; outside cones the row itself.
+        constraint (n,): the first row of the row's equality, limit or contact.
         dim (n,): for the first row of a cone the dimension of the cone, for its other rows 0, outside cones 1.
         most: the largest entry of `dim`.
     """
@@ -98,7 +102,7 @@ class RowLaw:
     def _note(self, fixed: _Fixed) -> None:
         self._fixed = fixed
         self.equality, self.friction, self.scalar = fixed.equality, fixed.friction, fixed.scalar
-        self.first, self.dim, self.most = fixed.first, fixed.dim, fixed.most
+        self.first, self.constraint, self.dim, self.most = fixed.first, fixed.constraint, fixed.dim, fixed.most
 
     def tree_flatten(self) -> tuple[tuple[Any, ...], _Fixed]:
         """The per-world parameters, and the static part."""

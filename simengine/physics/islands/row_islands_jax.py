@@ -1,6 +1,6 @@
 """Islands of constraint rows for the solvers of the dual problem, in JAX, for one world.
 
-Rows that share a kinematic tree, directly or through other rows, belong to one island.
+Constraints that share a kinematic tree, directly or through others, belong to one island, with all of their rows.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ def row_islands(
     if member.shape[1] == 1:
         return jnp.zeros(active.shape, jnp.int32), jnp.broadcast_to(jnp.trace(qM), active.shape)
     touched = (matmul((J != 0).astype(J.dtype), const(member, J)) > 0) & active[:, None]
-    touched = jax.ops.segment_max(touched.astype(jnp.int32), law.first, law.first.size) > 0
+    touched = jax.ops.segment_max(touched.astype(jnp.int32), law.constraint, law.constraint.size) > 0
+    # the later rows of cones are of none
+    touched = touched[law.constraint] & active[:, None] & (law.dim > 0)[:, None]
     none = jnp.int32(member.shape[1])
 
     def lowest(names: jax.Array) -> tuple[jax.Array, jax.Array]:

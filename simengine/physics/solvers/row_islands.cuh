@@ -1,5 +1,6 @@
-// Islands of the rows of a world. As in MuJoCo, rows that share a kinematic tree, directly or through other rows, form
-// an island and are solved separately from the rest.
+// Islands of the rows of a world. As in MuJoCo, constraints that share a kinematic tree, directly or through others,
+// form an island and are solved separately from the rest. All rows of an equality or a contact are of one island, also
+// those that move nothing and those that touch different trees.
 #pragma once
 
 #define MOST_TREE_BITS 32
@@ -35,8 +36,16 @@ DEVICE void trees_of_rows(const Model& m, const Rows& rows, unsigned* trees) {
   lane_sync();
 }
 
-// Call visit(t) for each tree t that row r touches, or the cone of `dim` rows whose first row is r; several times for
-// some. `trees` has the trees of each row as bits, or is null.
+// Number of rows of the constraint whose first row is r; 0 for its other rows.
+DEVICE int rows_of_constraint(const Rows& rows, int r) {
+  const auto same = [&](int k) { return rows.type[k] == rows.type[r] && rows.id[k] == rows.id[r]; };
+  if (r > 0 && same(r - 1)) return 0;
+  int end = r + 1;
+  while (end < rows.n && same(end)) ++end;
+  return end - r;
+}
+
+// Call visit(t) for each tree t that the `dim` rows from r touch; several times for some. `trees` has the trees of each row as bits, or is null.
 template <class Visit>
 DEVICE void for_each_tree(const Model& m, const Rows& rows, const unsigned* trees, int r, int dim, const Visit& visit) {
   if (trees) {
@@ -72,7 +81,7 @@ DEVICE void find_islands(const Model& m, const Rows& rows, int* efc_island, int*
     lane_sync();
     int mixed = 0;
     LANE_FOR(r, n) {
-      const int dim = rows_together(m, rows, r);
+      const int dim = rows_of_constraint(rows, r);
       int lowest = m.ntree(), highest = -1;
       for_each_tree(m, rows, trees, r, dim, [&](int t) {
         lowest = lower(lowest, tree[t]);
@@ -84,7 +93,7 @@ DEVICE void find_islands(const Model& m, const Rows& rows, int* efc_island, int*
     if (!lane_any(mixed)) break;
     lane_sync();
     LANE_FOR(r, n) {
-      const int dim = rows_together(m, rows, r), lowest = efc_island[r];
+      const int dim = rows_of_constraint(rows, r), lowest = efc_island[r];
       if (dim) for_each_tree(m, rows, trees, r, dim, [&](int t) { lower_at(tree + t, lowest); });
     }
   }
