@@ -9,12 +9,15 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
+from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import Any, Self
 
 from simengine.fuzz.judge import Outcome
 
+_PATIENCE = 5.0  # times the limit that may pass on a clock
 _MOST_SERVED = 400  # models after which a new child is started, so that a leak does not grow
 
 
@@ -25,7 +28,7 @@ class Child:
         backend: "cuda", "host", "jax" or "auto".
         dtypes: the precisions that are compared.
         states: states for each model.
-        limit: seconds that a model may take.
+        limit: seconds that a model may take, of processor time; five times as long on a clock, since machines are busy.
     """
 
     def __init__(self, backend: str, dtypes: Sequence[str], states: int, limit: float):
@@ -57,10 +60,10 @@ class Child:
             process.stdin.flush()
         except BrokenPipeError:
             return self._crashed(process)
-        line = _line(process.stdout, self._limit)
+        line = _line(process, self._limit)
         if line is None:
             self._end()
-            return Outcome("hangs", [f"no answer in {self._limit:g} s"])
+            return Outcome("hangs", [f"no answer in {self._limit:g} s of processor time"])
         return Outcome(**json.loads(line)) if line else self._crashed(process)
 
     def _crashed(self, process: subprocess.Popen[bytes]) -> Outcome:
@@ -107,7 +110,21 @@ class Child:
         self._folder.cleanup()
 
 
-def _line(pipe: IO[bytes], seconds: float) -> bytes | None:
-    """The next line of a pipe; empty if it ends, None if no line comes in time. Nothing follows a line."""
-    ready, _, _ = select.select([pipe], [], [], seconds)
-    return pipe.readline() if ready else None
+def _line(process: subprocess.Popen[bytes], seconds: float) -> bytes | None:
+    """The next line of a process; empty if it ends, None if no line comes in time. Nothing follows a line."""
+    assert process.stdout is not None
+    end, busy = time.monotonic() + _PATIENCE * seconds, _processor_time(process.pid)
+    while time.monotonic() < end and _processor_time(process.pid) - busy < seconds:
+        ready, _, _ = select.select([process.stdout], [], [], min(seconds, 1.0))
+        if ready:
+            return process.stdout.readline()
+    return None
+
+
+def _processor_time(pid: int) -> float:
+    """Seconds of processor time of a process and of those that it has waited for; 0 where the system does not tell."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")

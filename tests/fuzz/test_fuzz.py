@@ -134,7 +134,7 @@ def test_a_child_that_crashes_or_hangs_is_an_outcome_and_is_replaced() -> None:
         assert child.judge(PENDULUM, 0).kind == "hangs"
         child._limit = 60
         os.kill(child._start().pid, signal.SIGSTOP)
-        child._limit = 5
+        child._limit = 3
         assert child.judge(PENDULUM, 0).kind == "agrees", "the second try of a new process"
         child._limit = 60
         assert child.judge(PENDULUM, 0) == Outcome(**child.judge(PENDULUM, 0).as_dict())
