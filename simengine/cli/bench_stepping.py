@@ -122,7 +122,8 @@ def _measure(model: Model, worlds: int, executor: str, settings: SimpleNamespace
         }
     agreement = oracle.compare(sim, controls[0], SAMPLE)
     sim.close()
-    return {**row, "qacc_error": agreement.qacc, "checked_worlds": agreement.worlds, "agrees": agreement.agrees}
+    errors = {"qacc_error": agreement.qacc, "step_error": max(agreement.qpos, agreement.qvel)}
+    return {**row, **errors, "checked_worlds": agreement.worlds, "agrees": agreement.agrees}
 
 
 def _print(rows: list[dict[str, Any]]) -> None:
