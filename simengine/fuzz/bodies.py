@@ -18,6 +18,7 @@ MESHES, FIELDS = ("lump", "wedge"), ("hills",)
 _ANCHORS = ("0.07 0.05 -0.06", "-0.08 0.06 0.05", "0.05 -0.1 0.07")
 _COLLIDES = ('contype="1"', 'contype="2" conaffinity="1"', 'contype="0" conaffinity="0"')
 _MOST_DEEP = 3
+_CAMERA = '<camera name="eye" pos="0.3 -2 0.4" xyaxes="1 0.2 0 0 0.1 1" resolution="64 48"/>'
 
 
 @dataclass
@@ -30,6 +31,7 @@ class Names:
     geoms: dict[str, list[str]] = field(default_factory=dict)
     meshes: set[str] = field(default_factory=set)
     fields: set[str] = field(default_factory=set)
+    limited: dict[str, list[str]] = field(default_factory=lambda: {"joint": [], "tendon": []})
 
     @property
     def scalar_joints(self) -> list[str]:
@@ -50,7 +52,7 @@ def world(draw: Draw, names: Names) -> str:
     trees = [
         _body(draw, names, 0, (_mocap if draw.chance(0.1) else _root_joints)(draw, names)) for _ in draw.count(1, 3)
     ]
-    return "\n".join((*ground, *trees))
+    return "\n".join((*ground, *trees, _CAMERA))
 
 
 def joint(draw: Draw, names: Names, kind: str) -> str:
@@ -80,6 +82,8 @@ def joint(draw: Draw, names: Names, kind: str) -> str:
         actuatorfrcrange=lambda: draw.interval(-2, 2),
         actuatorgravcomp=lambda: "true",
     )
+    if ' range="' in f" {text}":
+        names.limited["joint"].append(label)
     return f'<joint name="{label}" type="{kind}" axis="{draw.direction()}" {place} {text}/>'
 
 

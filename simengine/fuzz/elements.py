@@ -32,6 +32,7 @@ def tendons(draw: Draw, names: Names) -> list[str]:
         )
         over = draw.several(names.scalar_joints, 1, 3)
         terms = "".join(f'<joint joint="{name}" coef="{draw.number(-1.5, 1.2):g}"/>' for name in over)
+        _note_limit(names, f"t{len(found)}", text)
         found.append(f'<fixed name="t{len(found)}" {text}>{terms}</fixed>')
     for _ in draw.count(0, 1 if len(names.sites) > 1 else 0):
         text = draw.attributes(
@@ -40,8 +41,14 @@ def tendons(draw: Draw, names: Names) -> list[str]:
             range=lambda: "0.1 0.6",
             frictionloss=lambda: draw.number(0.1, 2),
         )
+        _note_limit(names, f"t{len(found)}", text)
         found.append(f'<spatial name="t{len(found)}" {text}>{_path(draw, names)}</spatial>')
     return found
+
+
+def _note_limit(names: Names, label: str, text: str) -> None:
+    if ' range="' in f" {text}":
+        names.limited["tendon"].append(label)
 
 
 def _path(draw: Draw, names: Names) -> str:
@@ -103,13 +110,19 @@ def actuators(draw: Draw, names: Names, num_tendons: int) -> list[str]:
     targets += [f'joint="{name}" {_GEAR}' for kind in ("ball", "free") for name in names.joints.get(kind, ())]
     targets += [f'jointinparent="{name}" {_GEAR}' for kind in ("ball", "free") for name in names.joints.get(kind, ())]
     targets += [f'site="{name}" {_GEAR}' for name in names.sites]
+    if len(names.sites) > 1:
+        one, other = draw.several(names.sites, 2, 2)
+        targets += [
+            f'site="{one}" refsite="{other}" {_GEAR}',
+            f'cranksite="{one}" slidersite="{other}" cranklength="0.5"',
+        ]
     found = []
     for k in draw.count(0, 3):
         if draw.chance(0.08):
             found.append(f'<adhesion name="a{k}" body="{draw.choice(names.bodies)}" ctrlrange="0 1" gain="2"/>')
             continue
         target = draw.choice(targets)
-        kind, text = _kind(draw, plain=target.startswith(("site", "jointinparent")))
+        kind, text = _kind(draw, plain=target.startswith(("site", "jointinparent", "crank")))
         limits: dict[str, Callable[[], object]] = {"forcerange": lambda: draw.interval(-2, 2)}
         if kind not in ("damper", "intvelocity"):
             limits["ctrlrange"] = lambda: draw.interval(-1, 1)
@@ -127,6 +140,7 @@ def _kind(draw: Draw, plain: bool) -> tuple[str, str]:
         "position": lambda: draw.attributes(**gains),
         "velocity": lambda: f'kv="{draw.number(0.5, 3):g}"',
         "general": lambda: 'gainprm="2" biastype="affine" biasprm="0.3 -1 -0.2"',
+        " general": lambda: 'gaintype="affine" gainprm="2 0.5 -0.3"',
         "cylinder": lambda: 'timeconst="0.3" area="0.5" bias="0.1 -2 0.3"',
         "general ": lambda: draw.attributes(
             dyntype=lambda: draw.choice(("filter", "filterexact", "integrator")),
@@ -158,6 +172,10 @@ def _sensors(draw: Draw, names: Names, num_tendons: int, num_actuators: int) -> 
         of(("subtreecom", "subtreelinvel", "subtreeangmom"), "body", names.bodies),
         lambda: _frame(draw, names),
         lambda: _frame(draw, names),
+        lambda: (
+            f'<insidesite site="{draw.choice(names.sites)}" objtype="xbody" objname="{draw.choice(names.bodies)}"/>'
+        ),
+        lambda: f'<camprojection site="{draw.choice(names.sites)}" camera="eye"/>',
         lambda: draw.choice(("<clock/>", "<e_potential/>", "<e_kinetic/>")),
     ]
     if names.scalar_joints:
@@ -165,6 +183,9 @@ def _sensors(draw: Draw, names: Names, num_tendons: int, num_actuators: int) -> 
     if num_tendons:
         of_tendons = ("tendonpos", "tendonvel", "tendonactuatorfrc")
         found.append(of(of_tendons, "tendon", [f"t{k}" for k in range(num_tendons)]))
+    for kind, limited in names.limited.items():
+        if limited:
+            found.append(of((f"{kind}limitpos", f"{kind}limitvel", f"{kind}limitfrc"), kind, limited))
     if num_actuators:
         of_actuators = ("actuatorpos", "actuatorvel", "actuatorfrc")
         found.append(of(of_actuators, "actuator", [f"a{k}" for k in range(num_actuators)]))

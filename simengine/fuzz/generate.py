@@ -58,6 +58,9 @@ def options(draw: Draw) -> str:
     solver = draw.choice(SOLVERS)
     chosen = f'integrator="{draw.choice(INTEGRATORS)}" solver="{solver}" cone="{draw.choice(CONES)}"'
     flags = " ".join(f'{flag}="disable"' for flag in draw.several(FLAGS, 0, 2))
+    if draw.chance(0.1):
+        flags += ' override="enable"'
+        text += ' o_margin="0.02" o_solref="0.03 0.9" o_friction="0.8 0.7 0.01 0.002 0.001"'
     # CG agrees to fewer digits if it stops before it has converged
     many = 'iterations="2000"' if solver == "CG" else ""
     return f'<option tolerance="1e-12" ls_tolerance="1e-12" {many} {chosen} {text}><flag {flags}/></option>'

@@ -43,6 +43,16 @@ def test_the_models_have_every_feature_that_is_drawn() -> None:
         *('type="hinge"', 'type="slide"', 'type="ball"', 'type="free"', 'type="mesh"', 'type="hfield"', "mocap"),
         *('type="cylinder"', 'type="ellipsoid"', "<fixed", "<spatial", "<pulley", "<connect", "<weld", "<adhesion"),
         *("<muscle", "<position", "<pair", "<exclude", "<contact", "<fromto", "RK4", "implicitfast", "PGS", "elliptic"),
+        *(
+            "cranksite",
+            "refsite",
+            "affine",
+            "<insidesite",
+            "<camprojection",
+            "<jointlimitfrc",
+            "<tendonlimitpos",
+            "o_solref",
+        ),
     ):
         assert part in text, part
 
