@@ -55,22 +55,31 @@ def fault_figures(result: dict[str, Any]) -> str:
     return "\n".join((*head, *rows)) + f"\n\n`{result['command']}`, {result['date']}, {_where(result)}"
 
 
-def soak_figures(result: dict[str, Any]) -> str:
-    """By how much each thing grew."""
+def soak_figures(*results: dict[str, Any]) -> str:
+    """By how much each thing grew on each backend."""
+    return "\n\n".join(map(_soaked, results))
+
+
+def _soaked(result: dict[str, Any]) -> str:
     rows = [
         f"| {row['name'].replace('_mib', ' [MiB]').replace('_', ' ')} | {row['first']:.1f} | {row['last']:.1f} | "
         f"{row['growth']:+.2f} ± {row['error']:.2f} | {'yes' if row['flat'] else 'no'} |"
         for row in result["rows"]
     ]
-    head = ("| | first | last | growth in the second half | flat |", "|---|---|---|---|---|")
+    head = (f"| {result['backend']} | first | last | growth in the second half | flat |", "|---|---|---|---|---|")
     end = f"{result['rounds']:,} rounds, `{result['command']}`, {result['date']}, {_where(result)}"
     return "\n".join((*head, *rows)) + f"\n\n{end}"
 
 
+def _there(*names: str) -> tuple[str, ...]:
+    """Those of some result files that are there."""
+    return tuple(name for name in names if (RESULTS / name).is_file())
+
+
 PARTS: dict[str, tuple[tuple[str, ...], Callable[..., str]]] = {
-    "fuzz": (("fuzz_host.json", "fuzz_jax.json"), fuzz_figures),
+    "fuzz": (_there("fuzz_host.json", "fuzz_many_host.json", "fuzz_cuda.json", "fuzz_jax.json"), fuzz_figures),
     "faults": (("faults_host.json",), fault_figures),
-    "soak": (("soak_host.json",), soak_figures),
+    "soak": (_there("soak_host.json", "soak_cuda.json"), soak_figures),
 }
 """The parts of the page by their marks, with their files."""
 
@@ -94,6 +103,8 @@ def main() -> int:
 
 
 def _where(result: dict[str, Any]) -> str:
+    if result.get("backend") == "cuda":
+        return f"one {result['hardware']['gpu']} and {result['hardware']['cores']} cores"
     return f"{result['hardware']['cpu']}, {result['hardware']['cores']} cores"
 
 
