@@ -17,6 +17,7 @@ _ELSEWHERE = 1e-4  # [m] least distance of a contact that counts as another one
 _MOST = 4  # most contacts of two faces
 _SAME = 1e-7  # [m] distance of contacts below which they are copies of each other
 _ALONG = 1 - 1e-9  # cosine to the axis above which a normal is that of a cylinder's cap
+_ALONG_AXIS = 1 - 1e-8  # cosine of two axes above which they count as parallel
 _PLANE, _SPHERE, _CAPSULE, _CYLINDER, _BOX, _MESH = 0, 2, 3, 5, 6, 7  # MuJoCo's mjtGeom
 
 
@@ -35,7 +36,7 @@ class Chosen:
     - MuJoCo's choice of four corners may hold one twice. This engine's holds others then, which span more.
 
     Spheres, and the nearest spheres in capsules, may have the same centre, as those of capsules whose axes lie on one
-    line. Nothing but rounding says then to which side the normal points.
+    line. Nothing but rounding says then to which side the normal points. If the axes cross, it is across both.
 
     Args:
         mj: the model.
@@ -110,7 +111,9 @@ class Chosen:
         for pair, dist in zip(data.contact.geom.tolist(), data.contact.dist.tolist(), strict=True):
             if all(self._kind[geom] in (_SPHERE, _CAPSULE) for geom in pair):
                 between = dist + float(self._single.geom_size[pair, 0].sum())
-                if between < _NUDGE[self._dtype]:
+                axes = [data.geom_xmat[geom].reshape(3, 3)[:, 2] for geom in pair if self._kind[geom] == _CAPSULE]
+                crossing = len(axes) == 2 and abs(axes[0] @ axes[1]) < _ALONG_AXIS
+                if between < _NUDGE[self._dtype] and not crossing:
                     return True
         return False
 

@@ -50,6 +50,17 @@ def test_the_normal_of_spheres_with_one_centre_is_not_decided(shape: str, offset
     assert Chosen(mj, "float64").are_decided(mj, data) == (offset == 1e-3)
 
 
+def test_the_normal_of_capsules_whose_axes_cross_is_decided() -> None:
+    mj = mujoco.MjModel.from_xml_string(
+        '<mujoco><worldbody><geom type="capsule" size="0.05 1"/><body euler="0 70 0"><joint type="slide"/>'
+        '<geom type="capsule" size="0.1 1"/></body></worldbody></mujoco>'
+    )
+    data = mujoco.MjData(mj)
+    mujoco.mj_fwdPosition(mj, data)
+    assert data.contact.dist[0] == pytest.approx(-0.15)
+    assert Chosen(mj, "float32").are_decided(mj, data)
+
+
 def prism(seed: int) -> str:
     """Vertices of a prism on an irregular base, as text."""
     angle = np.sort(np.random.default_rng(seed).uniform(0, 2 * np.pi, 8))

@@ -58,11 +58,13 @@ DEVICE int sphere_contact(const real* pos1, real radius1, const real* pos2, real
   real extent = 0;
   for (int i = 0; i < 3; ++i) extent = max_(extent, max_(abs_(pos1[i]), abs_(pos2[i])));
   extent += radius1 + radius2;
-  const bool coincide = centres < 16 * REAL_EPS * extent;
+  const real least = 16 * REAL_EPS * extent;
+  const bool coincide = centres < least;
   if (coincide || (inner1 && inner2)) {
     real across[3];
     cross3(across, axis1, axis2);
-    const real sine = normalize3(across), side = coincide || dot3(across, normal) > 0 ? R(1.0) : R(-1.0);
+    // axes that are almost parallel leave the points on them inexact, and not the distance across both axes
+    const real sine = normalize3(across), side = centres * dot3(across, normal) > -least ? R(1.0) : R(-1.0);
     if (coincide || centres < sine * extent) {
       for (int i = 0; i < 3; ++i) normal[i] = side * across[i];
     }

@@ -87,7 +87,8 @@ def spheres(
     inner1, inner2 = (none if inner is None else inner for inner in (inner1, inner2))
     apart = distance >= least
     better = inner1 & inner2 & apart & (distance < sine * extent)
-    side = jnp.where(dot(fallback, normal) > 0, 1.0, -1.0)
+    # axes that are almost parallel leave the points on them inexact, and not the distance across both axes
+    side = jnp.where(distance * dot(fallback, normal) > -least, 1.0, -1.0)
     lying = _across(normal, jnp.where(inner1[..., None], axis1, axis2))
     normal = jnp.where((apart & (inner1 ^ inner2))[..., None], lying, normal)
     normal = jnp.where(better[..., None], fallback * side[..., None], normal)
