@@ -52,8 +52,8 @@ def device_fault(call: KernelCall, executor: str, cause: BaseException) -> CallE
 def device_stalled(call: KernelCall, executor: str, cause: BaseException) -> CallError:
     """Return the error for a device that does not end its work in time. `call` was issued last."""
     return CallError(
-        f"executor {executor!r} gave up waiting: {cause}; call {call.name!r} of shard {call.tag.shard} was issued last; "
-        f"start a new process and rerun with executor='serial', check_each=True to name the call that does not end",
+        f"executor {executor!r} gave up waiting: {cause}; call {call.name!r} of shard {call.tag.shard} was issued "
+        f"last; start a new process and rerun with executor='serial', check_each=True to name the call that never ends",
         call,
         cause,
         fatal=True,

@@ -96,8 +96,8 @@ class Options:
         depth: largest number of jobs of `pipeline` in flight on a stream.
         tiled: whether `device` lets calls wait for each other tile by tile, if they declare their tiles.
         watchdog: `device` gives up its list when a call has waited for longer than this [s].
-        patience: a run on CUDA, or a wait for it, raises a fatal CallError if the device has not ended the work that the
-            host waits for within so many seconds; None waits for ever.
+        patience: a run on CUDA, or a wait for it, raises a fatal CallError if the device has not ended what the host
+            waits for within so many seconds; None waits for ever.
         merged: `device` launches one kernel for each list, for checkers that run one kernel at a time. All bodies then
             share blocks, which have the most threads and registers that any of them asks for.
         keep: stores the programs that `device` links. `keep(key, make)` returns the bytes stored under a key, or else

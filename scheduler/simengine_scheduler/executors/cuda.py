@@ -68,8 +68,8 @@ _ISSUED_LAST: WeakKeyDictionary[Driver, KernelCall] = WeakKeyDictionary()  # for
 class CudaRun:
     """The scope of one run on a device. After an error it waits for running calls and closes the emitters.
 
-    A CUDA fault, or a wait beyond the limit, becomes a fatal CallError that names the call issued last. That call belongs to an earlier run with the
-    same driver if this run has issued none. Other errors pass unchanged.
+    A CUDA fault, or a wait beyond the limit, becomes a fatal CallError that names the call issued last. That call
+    belongs to an earlier run with the same driver if this run has issued none. Other errors pass unchanged.
     """
 
     def __init__(self, executor: str, driver: Driver, streams: Iterable[int]) -> None:
