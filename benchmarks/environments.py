@@ -61,25 +61,25 @@ def loops(env: PureEnv, worlds: int, steps: int) -> dict[str, Callable[[], Any]]
     bare = simengine.make_step(env.model, backend=env.backend, steps=task.frame_skip, keep=task.derived)
     low, high = (np.clip(bound, -1, 1) for bound in env.action_range())
 
-    def actions(key: jax.Array) -> jax.Array:
-        return jax.random.uniform(key, (worlds, len(low)), minval=low, maxval=high)
+    def actions(seed: int, number: int) -> jax.Array:
+        return jax.random.uniform(jax.random.key(seed), (number, worlds, len(low)), minval=low, maxval=high)
 
-    def once(state: Any, key: jax.Array) -> Any:
-        return env.step(state, actions(key))[0], 0.0
+    def once(state: Any, action: jax.Array) -> Any:
+        return env.step(state, action)[0], 0.0
 
-    def twice(state: Any, key: jax.Array) -> Any:
-        after, _ = once(state, key)
+    def twice(state: Any, action: jax.Array) -> Any:
+        after, _ = once(state, action)
         made = bare(state.worlds, jnp.full((worlds, env.model.nu), 0.1), state.params or None)
         worlds_after, fields = made if task.derived else (made, {})
         return after, sum((x[0].ravel()[0] for x in fields.values()), worlds_after.qpos[0, 0])
 
-    keys = jax.random.split(jax.random.key(1), steps)
+    given = actions(1, steps)
     state = jax.jit(env.reset, static_argnums=1)(0, worlds)[0]
-    started = jax.jit(lambda s: jax.lax.scan(once, s, jax.random.split(jax.random.key(0), 150))[0])(state)
+    started = jax.jit(lambda s, a: jax.lax.scan(once, s, a)[0])(state, actions(0, 150))
 
     def timed(body: Any) -> Callable[[], Any]:
-        compiled = jax.jit(lambda s, k: jax.lax.scan(body, s, k))
-        return lambda: compiled(started, keys)
+        compiled = jax.jit(lambda s, a: jax.lax.scan(body, s, a))
+        return lambda: compiled(started, given)
 
     return {"step": timed(once), "twice": timed(twice)}
 

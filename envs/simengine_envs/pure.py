@@ -17,7 +17,7 @@ from simengine_envs.checks import Checks
 from simengine_envs.devices import resolved_backend
 from simengine_envs.draw import Draw, Purpose, keys_of, of_episodes
 from simengine_envs.results import EnvState, StepResult
-from simengine_envs.rounding import as_it_is, in_blocks, rounded, unknown_zero
+from simengine_envs.rounding import rounded, unknown_zero
 from simengine_envs.snapshot import Snapshot
 from simengine_envs.task import Task, Values
 
@@ -27,8 +27,8 @@ POST_CONSTRAINT_FIELDS = frozenset({"cacc", "cfrc_int", "cfrc_ext"})
 
 
 # Backends on which every step computes starts of episodes in all worlds and takes them where a mask says. On others
-# `lax.cond` leaves them out of most steps; a GPU would then wait in every step for the host to look at the mask. If
-# worlds have masses of their own, 4096 starts of a quadruped read and write 165 MB in some 30 kernels.
+# `lax.cond` leaves them out of most steps; a GPU would then wait in every step for the host to look at the mask.
+# Dynamics, and what follows from masses, are computed in the worlds of the mask only.
 RESTARTS_UNDER_MASK = frozenset({"cuda"})
 # Up to this number of worlds that start an episode in one step are gathered, started and put back, without a start for
 # every world. Ends of episodes are spread over time, so that a step of 1024 worlds seldom has more.
@@ -39,8 +39,8 @@ class PureEnv:
     """A task in many worlds, as functions that work under `jit`, `lax.scan`, `vmap` and `shard_map`.
 
     Results do not depend on other worlds. On backends "host" and "cuda" they have the same bits in any number of
-    worlds, since sums have one order and every result is rounded by itself (`simengine_envs.rounding`). Two things are
-    excepted: loops that a task writes, such as `lax.scan`, and on "cuda" parameters that worlds do not share.
+    worlds, since sums have one order and every result is rounded by itself (`simengine_envs.rounding`), but for loops
+    that a task writes, such as `lax.scan`.
 
     Args:
         task: the task.
@@ -88,6 +88,7 @@ class PureEnv:
         options: dict[str, Any] = {"backend": self.backend, "keep": derived, **self.room}
         self._step = simengine.make_step(self.model, steps=task.frame_skip, **options)
         self._forward = simengine.make_forward(self.model, **options)
+        self._params = simengine.make_batch_params(self.model, self.backend)
         self._derived = derived
         self._checks = Checks(task)
         self._jitted: dict[str, Callable[..., Any]] = {}
@@ -135,7 +136,8 @@ class PureEnv:
 
     def with_params(self, state: EnvState, params: Mapping[str, Any]) -> EnvState:
         """The state with parameters of the worlds, (n, ...) by MuJoCo's name; see `simengine.make_params`."""
-        return state._replace(params={**state.params, **self._table_fields(params, len(state.length))})
+        every = jnp.ones(len(state.length), bool)
+        return state._replace(params={**state.params, **self._table_fields(params, every, state.params)})
 
     def info(self, state: EnvState) -> Values:
         """What the task reports of a state, (n, ...) by name."""
@@ -169,8 +171,9 @@ class PureEnv:
 
     def _first(self, keys: jax.Array, params: Mapping[str, Any]) -> tuple[EnvState, jax.Array]:
         """The start of the first episodes, and the observations."""
-        kept = self._table_fields(params, len(keys))
-        state = self._started(keys, jnp.zeros(len(keys), jnp.int32), None, kept, jnp.ones(len(keys), bool))
+        every = jnp.ones(len(keys), bool)
+        kept = self._table_fields(params, every, {})
+        state = self._started(keys, jnp.zeros(len(keys), jnp.int32), None, kept, every)
         return state, self._observe(state)
 
     def _next(self, state: EnvState, mask: jax.Array) -> tuple[EnvState, jax.Array]:
@@ -248,12 +251,12 @@ class PureEnv:
     ) -> EnvState:
         """The start of episodes (n,) of worlds with these keys, and with the parameters that they keep.
 
-        Derived fields are valid in worlds of a mask (n,) only.
+        Derived fields and parameters are valid in worlds of a mask (n,) only.
         """
         count, zero = len(keys), jnp.zeros(len(keys), jnp.int32)
         draw = Draw(of_episodes(keys, episodes), zero, Purpose.START, self.dtype)
         values = dict(self.task.start(self.model, draw, last))
-        params = {**kept, **self._table_fields(values.pop("params", {}), count)}
+        params = {**kept, **self._table_fields(values.pop("params", {}), mask, kept)}
         memory = self._checks.memory(values.pop("memory", {}), None)
         fresh = simengine.initial_state(self.model, self.dtype, num_worlds=count)
         worlds = self._replaced(fresh, values)
@@ -271,14 +274,11 @@ class PureEnv:
         found = self._forward(worlds, ctrl, params or None, mask)
         return {k: jnp.zeros_like(found[k]) if k in POST_CONSTRAINT_FIELDS else found[k] for k in self._derived}
 
-    def _table_fields(self, params: Mapping[str, Any], count: int) -> Values:
-        values = self._checks.params(params, PARAMS, count, self.dtype)
-        if not values:
-            return {}
-        # a GPU would take the blocks one after another
-        call = as_it_is if self.backend == "cuda" else in_blocks
-        made = call(jax.vmap(lambda own: simengine.make_params(self.model, **own)), values)
-        return {name: value.astype(self.dtype) for name, value in made.items()}
+    def _table_fields(self, params: Mapping[str, Any], mask: jax.Array, kept: Values) -> Values:
+        """Fields of the model table that follow from parameters, in worlds of a mask (n,) that have some already."""
+        values = self._checks.params(params, PARAMS, len(mask), self.dtype)
+        found = self._params(values, mask, kept)
+        return {name: value.astype(self.dtype) for name, value in found.items()}
 
     def _restarted(self, state: EnvState, mask: jax.Array) -> EnvState:
         """The state with new episodes in worlds of a mask (n,)."""
@@ -301,7 +301,7 @@ class PureEnv:
         return jax.lax.switch(which, (lambda now: now, few_restarted, restarted), state)
 
     def _next_of(self, now: EnvState, mask: jax.Array) -> EnvState:
-        """New episodes after those of a state. Derived fields are valid in worlds of a mask (n,) only."""
+        """New episodes after those of a state; see `_started` for the mask (n,)."""
         last = {**now.memory, "episode_length": now.length, "episode_return": now.total}
         return self._started(now.keys, now.episode + 1, last, now.params, mask)
 

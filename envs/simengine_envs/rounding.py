@@ -18,8 +18,6 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from simengine_envs.sums import sum_of_last
 
-_BLOCK = 16  # worlds
-
 _ARITHMETIC = ("add", "sub", "add_any", "mul", "div", "square", "integer_pow")
 _CALLS = ("jit", "pjit", "closed_call", "core_call", "remat2", "checkpoint", "custom_jvp_call", "custom_vjp_call")
 
@@ -47,25 +45,6 @@ def unknown_zero(keys: jax.Array) -> jax.Array:
     half = jax.random.key_data(keys[0]).ravel()[-1] >> 16  # whose square fits 32 bits
     rest = half * half % 7
     return rest * (rest - 1) * (rest - 2) * (rest - 4)
-
-
-def as_it_is(function: Callable[[Any], Any], values: Any) -> Any:
-    """Call a function whose operations `rounded` leaves alone: a loop over one block, which XLA takes apart again."""
-    results = jax.lax.map(function, jax.tree.map(lambda x: x[None], values))
-    return jax.tree.map(lambda x: x[0], results)
-
-
-def in_blocks(function: Callable[[Any], Any], values: Any) -> Any:
-    """Call a function on pytrees of arrays (n, ...) in blocks of worlds, so that shapes do not depend on n.
-
-    There are at least two blocks, since XLA takes a loop over a single one apart.
-    """
-    count = len(jax.tree.leaves(values)[0])
-    blocks = max(2, -(-count // _BLOCK))
-    worlds = jnp.minimum(jnp.arange(blocks * _BLOCK), count - 1)
-    split = jax.tree.map(lambda x: x[worlds].reshape(blocks, _BLOCK, *x.shape[1:]), values)
-    results = jax.lax.map(function, split)
-    return jax.tree.map(lambda x: x.reshape(blocks * _BLOCK, *x.shape[2:])[:count], results)
 
 
 class _Evaluation:
