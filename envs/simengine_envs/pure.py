@@ -26,12 +26,12 @@ from simengine_envs.task import Task, Values
 POST_CONSTRAINT_FIELDS = frozenset({"cacc", "cfrc_int", "cfrc_ext"})
 
 
-# Backends on which every step computes starts of episodes in all worlds and takes them where a mask says. On others
-# `lax.cond` leaves them out of most steps; a GPU would then wait in every step for the host to look at the mask.
-# Dynamics, and what follows from masses, are computed in the worlds of the mask only.
+# Backends on which every step computes starts of episodes in all worlds and takes them where a mask says. Dynamics, and
+# what follows from masses, are computed in the worlds of the mask only. On other backends a loop starts the episodes of
+# few worlds at a time, without a start for every world. A GPU would wait in it for the host to look at the mask.
 RESTARTS_UNDER_MASK = frozenset({"cuda"})
-# Up to this number of worlds that start an episode in one step are gathered, started and put back, without a start for
-# every world. Ends of episodes are spread over time, so that a step of 1024 worlds seldom has more.
+# Number of worlds that start an episode in one round of that loop, or a sixteenth of all worlds if that is more. Ends
+# of episodes are spread over time, so that there is seldom a second round.
 FEW_RESTARTS = 32
 
 
@@ -39,8 +39,7 @@ class PureEnv:
     """A task in many worlds, as functions that work under `jit`, `lax.scan`, `vmap` and `shard_map`.
 
     Results do not depend on other worlds. On backends "host" and "cuda" they have the same bits in any number of
-    worlds, since sums have one order and every result is rounded by itself (`simengine_envs.rounding`), but for loops
-    that a task writes, such as `lax.scan`.
+    worlds, since sums have one order and every result is rounded by itself (`simengine_envs.rounding`).
 
     Args:
         task: the task.
@@ -286,19 +285,18 @@ class PureEnv:
         def restarted(now: EnvState) -> EnvState:
             return jax.tree.map(lambda old, new: _where(mask, new, old), now, self._next_of(now, mask))
 
-        def few_restarted(now: EnvState) -> EnvState:
-            chosen = jnp.nonzero(mask, size=FEW_RESTARTS, fill_value=len(mask))[0]
+        def some_restarted(carry: tuple[EnvState, jax.Array]) -> tuple[EnvState, jax.Array]:
+            now, left = carry
+            chosen = jnp.nonzero(left, size=few, fill_value=len(mask))[0]
             some = jax.tree.map(lambda x: x.at[chosen].get(mode="clip"), now)
             fresh = self._next_of(some, chosen < len(mask))
-            return jax.tree.map(lambda old, new: old.at[chosen].set(new, mode="drop"), now, fresh)
+            now = jax.tree.map(lambda old, new: old.at[chosen].set(new, mode="drop"), now, fresh)
+            return now, left.at[chosen].set(False, mode="drop")
 
         if self.backend in RESTARTS_UNDER_MASK:
             return restarted(state)
-        if len(mask) <= 4 * FEW_RESTARTS:
-            return jax.lax.cond(mask.any(), restarted, lambda now: now, state)
-        ended = mask.sum()
-        which = (ended > 0).astype(jnp.int32) + (ended > FEW_RESTARTS)
-        return jax.lax.switch(which, (lambda now: now, few_restarted, restarted), state)
+        few = min(len(mask), max(FEW_RESTARTS, len(mask) // 16))
+        return jax.lax.while_loop(lambda carry: carry[1].any(), some_restarted, (state, mask))[0]
 
     def _next_of(self, now: EnvState, mask: jax.Array) -> EnvState:
         """New episodes after those of a state; see `_started` for the mask (n,)."""

@@ -25,7 +25,7 @@ _CALLS = ("jit", "pjit", "closed_call", "core_call", "remat2", "checkpoint", "cu
 def rounded(function: Callable[..., Any], nought: jax.Array, *arguments: Any) -> Any:
     """Call a function on pytrees of arrays.
 
-    What the bodies of loops (`lax.scan`, `lax.while_loop`) and custom calls compute is left as it is.
+    What custom calls compute is left as it is.
 
     Args:
         function: the function.
@@ -76,6 +76,8 @@ class _Evaluation:
             branches = [lambda *own, inner=inner: self._call(inner, own) for inner in params["branches"]]
             results: list[Any] = jax.lax.switch(values[0], branches, *values[1:])
             return results
+        if name in ("while", "scan"):
+            return self._loop(name, params, values)
         if jnp.issubdtype(equation.outvars[0].aval.dtype, jnp.floating):
             if name == "reduce_sum":
                 return [_sum(values[0], params["axes"])]
@@ -88,6 +90,28 @@ class _Evaluation:
     def _call(self, inner: Any, values: Any) -> list[Any]:
         closed = isinstance(inner, ClosedJaxpr)
         return self.run(inner.jaxpr if closed else inner, inner.consts if closed else (), values)
+
+    def _loop(self, name: str, params: dict[str, Any], values: list[Any]) -> list[Any]:
+        if name == "while":
+            first, second = params["cond_nconsts"], params["body_nconsts"]
+            of_test, of_body = values[:first], values[first : first + second]
+            return list(
+                jax.lax.while_loop(
+                    lambda carry: self._call(params["cond_jaxpr"], [*of_test, *carry])[0],
+                    lambda carry: tuple(self._call(params["body_jaxpr"], [*of_body, *carry])),
+                    tuple(values[first + second :]),
+                )
+            )
+        first, number = params["num_consts"], params["num_carry"]
+
+        def body(carry: Any, row: Any) -> tuple[Any, Any]:
+            results = self._call(params["jaxpr"], [*values[:first], *carry, *row])
+            return tuple(results[:number]), tuple(results[number:])
+
+        start, rows = tuple(values[first : first + number]), tuple(values[first + number :])
+        options = {key: params[key] for key in ("length", "reverse", "unroll")}
+        last, stacked = jax.lax.scan(body, start, rows, **options)
+        return [*last, *stacked]
 
     def _alone(self, result: jax.Array) -> jax.Array:
         """A result that the compiler cannot join with what follows, since an operation on its bits comes between.
