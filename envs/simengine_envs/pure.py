@@ -91,6 +91,8 @@ class PureEnv:
         self._derived = derived
         self._checks = Checks(task)
         self._jitted: dict[str, Callable[..., Any]] = {}
+        if not task.default_weights.keys() >= task.weights.keys():  # then the terms tell whether the names are right
+            self._trace_step()
 
     # ------------------------------------------------------------------------------------------------ public
 
@@ -159,6 +161,12 @@ class PureEnv:
 
     # -------------------------------------------------------------------------------------------- parts of a step
 
+    def _trace_step(self) -> None:
+        """Trace a step of one world, which checks what the task returns."""
+        with jax.enable_x64(self.dtype == "float64"):
+            state = jax.eval_shape(self._first, keys_of(np.zeros(1, np.uint32)), {})[0]
+            jax.eval_shape(self._stepped, state, jax.ShapeDtypeStruct((1, self.action_size), self.dtype))
+
     def _rounded(self, function: Callable[..., Any], keys: jax.Array, *arguments: Any) -> Any:
         """Call a function so that bits do not depend on the number of worlds; not on backend "jax", whose do."""
         if self.backend == "jax":
@@ -189,7 +197,9 @@ class PureEnv:
         before, now = self.snapshot(state), self.snapshot(new)
         draw = self._draw(new, Purpose.MEMORY)
         terms, reward = self._checks.rewards(self.task.rewards(before, now), count, self.dtype)
-        terminated = self._checks.mask("terminated", self.task.terminated(before, now), count) | ~now.finite
+        bad_action = ~jnp.isfinite(new.action).all(axis=1)
+        fallen = self._checks.mask("terminated", self.task.terminated(before, now), count)
+        terminated = fallen | ~now.finite | bad_action
         truncated = jnp.zeros(count, bool)
         if self.max_episode_steps is not None:
             truncated = new.length >= self.max_episode_steps
@@ -203,7 +213,7 @@ class PureEnv:
         ended = terminated | truncated
         new = new._replace(memory=memory, total=state.total + reward, ended=ended)
         stalled = (new.worlds.stalled > state.worlds.stalled) & ~restarting
-        reported = (info, restarting, reward, new.total, new.length, stalled)
+        reported = (info, restarting, reward, new.total, new.length, stalled, bad_action & ~restarting)
         result = StepResult(reward, reward, terminated, truncated, *reported)
         return self._after(new, result)
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from simengine.backends.select import make_backend
 from simengine.engines.jax_params import make_params
@@ -16,7 +15,7 @@ from simengine.model.model_table import ModelTable
 from simengine.model.params import MASSES, WorldParameters, together
 from simengine.xla.calls import register
 from simengine.xla.folding import folded
-from simengine.xla.invweights import WeightsCall
+from simengine.xla.invweights import WEIGHTS, WeightsCall
 from simengine.xla.memories import memory_of
 
 Values = dict[str, jax.Array]
@@ -33,8 +32,7 @@ def make_batch_params(model: Model | ModelTable, backend: str = "auto") -> Calla
         A function `params(given, worlds=None, known=None)` that returns fields (n, ...) by name. `given` has parameters
             (n, ...) by name, as `make_params` takes them for one world. `worlds` (n,) bool chooses the worlds in which
             the fields are valid; others take no time on backends "host" and "cuda". `known` has fields in which the
-            worlds differ already, such as masses that were given before. Fields that are the same in all worlds are
-            left out on these backends.
+            worlds differ already, such as masses that were given before.
 
     Raises:
         BackendError: the backend cannot run here, or the model's steps wait for counts on a GPU.
@@ -68,8 +66,9 @@ class _Parameters:
             return jax.vmap(lambda own: make_params(self._table, **own))(dict(given))
         chosen, there = jnp.ones(count, bool) if worlds is None else worlds, known or {}
         every = {name: jnp.asarray(value, dtype) for name, value in given.items()}
-        fixed = [name for name in together(given) if name not in given]
-        for name in fixed:
+        for name in together(given):
+            if name in given:
+                continue
             default = self._meaning.default(name)
             own = there[name].reshape(count, *default.shape) if name in MASSES and name in there else default
             every[name] = jnp.broadcast_to(jnp.asarray(own, dtype), (count, *default.shape))
@@ -79,7 +78,8 @@ class _Parameters:
 
         with jax.numpy_rank_promotion("allow"):
             fields = self._meaning.derive(jnp, every, weights)
-        return {name: value for name, value in fields.items() if not self._is_shared(name, fixed)}
+        arrays = self._table.arrays
+        return {name: values.reshape(count, *arrays[name].shape) for name, values in fields.items()}
 
     def _checked(self, given: Mapping[str, Any]) -> tuple[int, str]:
         """The number of worlds and the precision. Raises ValueError for a wrong shape or an unknown parameter."""
@@ -91,19 +91,14 @@ class _Parameters:
                 raise ValueError(f"{name} has shape {jnp.shape(value)}, expected {shape or '(worlds, ...)'}")
         return count[0], jnp.result_type(*given.values()).name
 
-    def _is_shared(self, name: str, fixed: list[str]) -> bool:
-        """Whether a field is a parameter that was not given, which the model table has as it is."""
-        if name not in fixed or name not in MASSES:
-            return False
-        return bool(np.array_equal(self._meaning.default(name).ravel(), np.ravel(self._table.arrays[name])))
-
     def _weights(self, masses: tuple[jax.Array, ...], worlds: jax.Array, dtype: str) -> Values:
         """Inverse weights in the chosen worlds, and zeros in others."""
         call = self._call(len(worlds), dtype)
         values = dict(zip(MASSES, masses, strict=True))
         arguments = [values[name] for name in call.inputs]
         results = folded(call, lambda count: self._call(count, dtype))(*arguments, worlds.astype(jnp.int32))
-        found = dict(zip(call.outputs, results, strict=True))
+        found = {name: jnp.zeros((len(worlds), *call.entry(name)[0]), dtype) for name in WEIGHTS}
+        found |= zip(call.outputs, results, strict=True)
         return {k: jnp.where(worlds.reshape(-1, *(1,) * (v.ndim - 1)), v, 0) for k, v in found.items()}
 
     def _call(self, count: int, dtype: str) -> WeightsCall:
