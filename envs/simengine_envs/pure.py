@@ -164,7 +164,7 @@ class PureEnv:
     def _trace_step(self) -> None:
         """Trace a step of one world, which checks what the task returns."""
         with jax.enable_x64(self.dtype == "float64"):
-            state = jax.eval_shape(self._first, keys_of(np.zeros(1, np.uint32)), {})[0]
+            state = jax.eval_shape(self._first, keys_of(jnp.zeros(1, jnp.uint32)), {})[0]
             jax.eval_shape(self._stepped, state, jax.ShapeDtypeStruct((1, self.action_size), self.dtype))
 
     def _rounded(self, function: Callable[..., Any], keys: jax.Array, *arguments: Any) -> Any:
