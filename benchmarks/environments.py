@@ -150,8 +150,9 @@ def row(full: str, worlds: int, options: argparse.Namespace) -> dict[str, Any]:
         "step_ms": round(found["step"], 4),
         "physics_ms": round(physics, 4),
         "beyond_physics_ms": round(found["step"] - physics, 4),
-        "env_steps_per_s": round(worlds / found["step"] * 1e3),
     }
+    if options.clock == "wall":
+        result["env_steps_per_s"] = round(worlds / found["step"] * 1e3)
     return result | {f"{kind}_ms": round(found[f"array {kind}"], 4) for kind in options.array}
 
 
