@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from simengine.engines.jax_params import make_params
     from simengine.engines.jax_step import State
     from simengine.functional import contact_capacity, initial_state, make_forward, make_step
+    from simengine.xla.params import make_batch_params
     from simengine.xla.state import BatchState
 
 __version__ = "0.2.0"
@@ -73,6 +74,7 @@ __all__ = [
     "contact_capacity",
     "initial_state",
     "load_model",
+    "make_batch_params",
     "make_forward",
     "make_params",
     "make_step",
@@ -97,6 +99,7 @@ _ON_FIRST_USE = {
     "simengine.engines.jax_step": ("State",),
     "simengine.engines.jax_params": ("make_params",),
     "simengine.functional": ("contact_capacity", "initial_state", "make_forward", "make_step"),
+    "simengine.xla.params": ("make_batch_params",),
     "simengine.xla.state": ("BatchState",),
     "simengine.check": ("CheckReport", "FieldResult", "check_model"),
 }

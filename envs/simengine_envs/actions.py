@@ -23,9 +23,13 @@ def checked_actions(action: Any, shape: tuple[int, ...], where: str, used: np.nd
         The actions as a new float64 array.
 
     Raises:
+        TypeError: these are not numbers.
         ValueError: the shape is wrong, or an entry that will be used is not a finite number.
     """
-    array = np.array(action, dtype=np.float64, order="C")
+    given = np.asarray(action)
+    if given.dtype.kind not in "fiu":
+        raise TypeError(f"the action given to {where} has type {given.dtype}; give real numbers")
+    array = np.array(given, dtype=np.float64, order="C")
     if array.shape != shape:
         raise ValueError(f"the action given to {where} has shape {array.shape}; give one of shape {shape}")
     if used is not None:
@@ -41,7 +45,7 @@ def checked_actions(action: Any, shape: tuple[int, ...], where: str, used: np.nd
 def checked_device_actions(action: Any, shape: tuple[int, ...], where: str, kind: ArrayKind, device: Any) -> Any:
     """Check actions that are arrays of a library, and convert them to an array of JAX without a copy.
 
-    Numbers that are not finite are found by the engine, which stops such worlds: their episodes terminate.
+    Numbers that are not finite are found later, without waiting; see `Runner.step`.
 
     Args:
         action: what the user gave.

@@ -8,6 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from simengine_envs.threefry import fused
+
 Shape = tuple[int, ...]
 
 
@@ -37,7 +39,7 @@ class Draw:
     """
 
     def __init__(self, keys: jax.Array, length: jax.Array, purpose: Purpose, dtype: Any):
-        self._keys = jax.vmap(jax.random.fold_in)(keys, length * len(Purpose) + int(purpose))
+        self._keys = jax.vmap(jax.random.fold_in)(fused(keys), length * len(Purpose) + int(purpose))
         self._dtype = dtype
         self._count = 0
         self.num_worlds = keys.shape[0]
@@ -74,4 +76,4 @@ def keys_of(seeds: jax.Array) -> jax.Array:
 
 def of_episodes(keys: jax.Array, episodes: jax.Array) -> jax.Array:
     """Keys (n,) of episodes (n,) of worlds with these keys."""
-    return jax.vmap(jax.random.fold_in)(keys, episodes)
+    return jax.vmap(jax.random.fold_in)(fused(keys), episodes)

@@ -17,7 +17,7 @@ from simengine_envs.checks import Checks
 from simengine_envs.devices import resolved_backend
 from simengine_envs.draw import Draw, Purpose, keys_of, of_episodes
 from simengine_envs.results import EnvState, StepResult
-from simengine_envs.rounding import as_it_is, in_blocks, rounded, unknown_zero
+from simengine_envs.rounding import rounded, unknown_zero
 from simengine_envs.snapshot import Snapshot
 from simengine_envs.task import Task, Values
 
@@ -26,12 +26,12 @@ from simengine_envs.task import Task, Values
 POST_CONSTRAINT_FIELDS = frozenset({"cacc", "cfrc_int", "cfrc_ext"})
 
 
-# Backends on which every step computes starts of episodes in all worlds and takes them where a mask says. On others
-# `lax.cond` leaves them out of most steps; a GPU would then wait in every step for the host to look at the mask. If
-# worlds have masses of their own, 4096 starts of a quadruped read and write 165 MB in some 30 kernels.
+# Backends on which every step computes starts of episodes in all worlds and takes them where a mask says. Dynamics, and
+# what follows from masses, are computed in the worlds of the mask only. On other backends a loop starts the episodes of
+# few worlds at a time, without a start for every world. A GPU would wait in it for the host to look at the mask.
 RESTARTS_UNDER_MASK = frozenset({"cuda"})
-# Up to this number of worlds that start an episode in one step are gathered, started and put back, without a start for
-# every world. Ends of episodes are spread over time, so that a step of 1024 worlds seldom has more.
+# Number of worlds that start an episode in one round of that loop, or a sixteenth of all worlds if that is more. Ends
+# of episodes are spread over time, so that there is seldom a second round.
 FEW_RESTARTS = 32
 
 
@@ -39,8 +39,7 @@ class PureEnv:
     """A task in many worlds, as functions that work under `jit`, `lax.scan`, `vmap` and `shard_map`.
 
     Results do not depend on other worlds. On backends "host" and "cuda" they have the same bits in any number of
-    worlds, since sums have one order and every result is rounded by itself (`simengine_envs.rounding`). Two things are
-    excepted: loops that a task writes, such as `lax.scan`, and on "cuda" parameters that worlds do not share.
+    worlds, since sums have one order and every result is rounded by itself (`simengine_envs.rounding`).
 
     Args:
         task: the task.
@@ -88,9 +87,12 @@ class PureEnv:
         options: dict[str, Any] = {"backend": self.backend, "keep": derived, **self.room}
         self._step = simengine.make_step(self.model, steps=task.frame_skip, **options)
         self._forward = simengine.make_forward(self.model, **options)
+        self._params = simengine.make_batch_params(self.model, self.backend)
         self._derived = derived
         self._checks = Checks(task)
         self._jitted: dict[str, Callable[..., Any]] = {}
+        if not task.default_weights.keys() >= task.weights.keys():  # then the terms tell whether the names are right
+            self._trace_step()
 
     # ------------------------------------------------------------------------------------------------ public
 
@@ -135,7 +137,8 @@ class PureEnv:
 
     def with_params(self, state: EnvState, params: Mapping[str, Any]) -> EnvState:
         """The state with parameters of the worlds, (n, ...) by MuJoCo's name; see `simengine.make_params`."""
-        return state._replace(params={**state.params, **self._table_fields(params, len(state.length))})
+        every = jnp.ones(len(state.length), bool)
+        return state._replace(params={**state.params, **self._table_fields(params, every, state.params)})
 
     def info(self, state: EnvState) -> Values:
         """What the task reports of a state, (n, ...) by name."""
@@ -158,6 +161,12 @@ class PureEnv:
 
     # -------------------------------------------------------------------------------------------- parts of a step
 
+    def _trace_step(self) -> None:
+        """Trace a step of one world, which checks what the task returns."""
+        with jax.enable_x64(self.dtype == "float64"):
+            state = jax.eval_shape(self._first, keys_of(jnp.zeros(1, jnp.uint32)), {})[0]
+            jax.eval_shape(self._stepped, state, jax.ShapeDtypeStruct((1, self.action_size), self.dtype))
+
     def _rounded(self, function: Callable[..., Any], keys: jax.Array, *arguments: Any) -> Any:
         """Call a function so that bits do not depend on the number of worlds; not on backend "jax", whose do."""
         if self.backend == "jax":
@@ -169,8 +178,9 @@ class PureEnv:
 
     def _first(self, keys: jax.Array, params: Mapping[str, Any]) -> tuple[EnvState, jax.Array]:
         """The start of the first episodes, and the observations."""
-        kept = self._table_fields(params, len(keys))
-        state = self._started(keys, jnp.zeros(len(keys), jnp.int32), None, kept, jnp.ones(len(keys), bool))
+        every = jnp.ones(len(keys), bool)
+        kept = self._table_fields(params, every, {})
+        state = self._started(keys, jnp.zeros(len(keys), jnp.int32), None, kept, every)
         return state, self._observe(state)
 
     def _next(self, state: EnvState, mask: jax.Array) -> tuple[EnvState, jax.Array]:
@@ -187,7 +197,9 @@ class PureEnv:
         before, now = self.snapshot(state), self.snapshot(new)
         draw = self._draw(new, Purpose.MEMORY)
         terms, reward = self._checks.rewards(self.task.rewards(before, now), count, self.dtype)
-        terminated = self._checks.mask("terminated", self.task.terminated(before, now), count) | ~now.finite
+        bad_action = ~jnp.isfinite(new.action).all(axis=1)
+        fallen = self._checks.mask("terminated", self.task.terminated(before, now), count)
+        terminated = fallen | ~now.finite | bad_action
         truncated = jnp.zeros(count, bool)
         if self.max_episode_steps is not None:
             truncated = new.length >= self.max_episode_steps
@@ -201,7 +213,7 @@ class PureEnv:
         ended = terminated | truncated
         new = new._replace(memory=memory, total=state.total + reward, ended=ended)
         stalled = (new.worlds.stalled > state.worlds.stalled) & ~restarting
-        reported = (info, restarting, reward, new.total, new.length, stalled)
+        reported = (info, restarting, reward, new.total, new.length, stalled, bad_action & ~restarting)
         result = StepResult(reward, reward, terminated, truncated, *reported)
         return self._after(new, result)
 
@@ -248,12 +260,12 @@ class PureEnv:
     ) -> EnvState:
         """The start of episodes (n,) of worlds with these keys, and with the parameters that they keep.
 
-        Derived fields are valid in worlds of a mask (n,) only.
+        Derived fields and parameters are valid in worlds of a mask (n,) only.
         """
         count, zero = len(keys), jnp.zeros(len(keys), jnp.int32)
         draw = Draw(of_episodes(keys, episodes), zero, Purpose.START, self.dtype)
         values = dict(self.task.start(self.model, draw, last))
-        params = {**kept, **self._table_fields(values.pop("params", {}), count)}
+        params = {**kept, **self._table_fields(values.pop("params", {}), mask, kept)}
         memory = self._checks.memory(values.pop("memory", {}), None)
         fresh = simengine.initial_state(self.model, self.dtype, num_worlds=count)
         worlds = self._replaced(fresh, values)
@@ -271,14 +283,11 @@ class PureEnv:
         found = self._forward(worlds, ctrl, params or None, mask)
         return {k: jnp.zeros_like(found[k]) if k in POST_CONSTRAINT_FIELDS else found[k] for k in self._derived}
 
-    def _table_fields(self, params: Mapping[str, Any], count: int) -> Values:
-        values = self._checks.params(params, PARAMS, count, self.dtype)
-        if not values:
-            return {}
-        # a GPU would take the blocks one after another
-        call = as_it_is if self.backend == "cuda" else in_blocks
-        made = call(jax.vmap(lambda own: simengine.make_params(self.model, **own)), values)
-        return {name: value.astype(self.dtype) for name, value in made.items()}
+    def _table_fields(self, params: Mapping[str, Any], mask: jax.Array, kept: Values) -> Values:
+        """Fields of the model table that follow from parameters, in worlds of a mask (n,) that have some already."""
+        values = self._checks.params(params, PARAMS, len(mask), self.dtype)
+        found = self._params(values, mask, kept)
+        return {name: value.astype(self.dtype) for name, value in found.items()}
 
     def _restarted(self, state: EnvState, mask: jax.Array) -> EnvState:
         """The state with new episodes in worlds of a mask (n,)."""
@@ -286,22 +295,21 @@ class PureEnv:
         def restarted(now: EnvState) -> EnvState:
             return jax.tree.map(lambda old, new: _where(mask, new, old), now, self._next_of(now, mask))
 
-        def few_restarted(now: EnvState) -> EnvState:
-            chosen = jnp.nonzero(mask, size=FEW_RESTARTS, fill_value=len(mask))[0]
+        def some_restarted(carry: tuple[EnvState, jax.Array]) -> tuple[EnvState, jax.Array]:
+            now, left = carry
+            chosen = jnp.nonzero(left, size=few, fill_value=len(mask))[0]
             some = jax.tree.map(lambda x: x.at[chosen].get(mode="clip"), now)
             fresh = self._next_of(some, chosen < len(mask))
-            return jax.tree.map(lambda old, new: old.at[chosen].set(new, mode="drop"), now, fresh)
+            now = jax.tree.map(lambda old, new: old.at[chosen].set(new, mode="drop"), now, fresh)
+            return now, left.at[chosen].set(False, mode="drop")
 
         if self.backend in RESTARTS_UNDER_MASK:
             return restarted(state)
-        if len(mask) <= 4 * FEW_RESTARTS:
-            return jax.lax.cond(mask.any(), restarted, lambda now: now, state)
-        ended = mask.sum()
-        which = (ended > 0).astype(jnp.int32) + (ended > FEW_RESTARTS)
-        return jax.lax.switch(which, (lambda now: now, few_restarted, restarted), state)
+        few = min(len(mask), max(FEW_RESTARTS, len(mask) // 16))
+        return jax.lax.while_loop(lambda carry: carry[1].any(), some_restarted, (state, mask))[0]
 
     def _next_of(self, now: EnvState, mask: jax.Array) -> EnvState:
-        """New episodes after those of a state. Derived fields are valid in worlds of a mask (n,) only."""
+        """New episodes after those of a state; see `_started` for the mask (n,)."""
         last = {**now.memory, "episode_length": now.length, "episode_return": now.total}
         return self._started(now.keys, now.episode + 1, last, now.params, mask)
 

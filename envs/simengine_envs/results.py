@@ -54,6 +54,8 @@ class StepResult(NamedTuple):
         episode_length: (n,) int32, steps of the episode up to this step.
         stalled: (n,) bool, the worlds that stood still in this step since the memory for contacts was full; see
             `simengine.BatchState`. Environments with a `step` from Python raise an error soon after.
+        bad_action: (n,) bool, the worlds whose action was not finite, and whose episode therefore ended. Environments
+            with a `step` from Python raise an error soon after.
     """
 
     observation: jax.Array
@@ -66,3 +68,4 @@ class StepResult(NamedTuple):
     episode_return: jax.Array
     episode_length: jax.Array
     stalled: jax.Array
+    bad_action: jax.Array

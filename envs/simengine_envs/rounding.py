@@ -18,8 +18,6 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from simengine_envs.sums import sum_of_last
 
-_BLOCK = 16  # worlds
-
 _ARITHMETIC = ("add", "sub", "add_any", "mul", "div", "square", "integer_pow")
 _CALLS = ("jit", "pjit", "closed_call", "core_call", "remat2", "checkpoint", "custom_jvp_call", "custom_vjp_call")
 
@@ -27,7 +25,7 @@ _CALLS = ("jit", "pjit", "closed_call", "core_call", "remat2", "checkpoint", "cu
 def rounded(function: Callable[..., Any], nought: jax.Array, *arguments: Any) -> Any:
     """Call a function on pytrees of arrays.
 
-    What the bodies of loops (`lax.scan`, `lax.while_loop`) and custom calls compute is left as it is.
+    What custom calls compute is left as it is.
 
     Args:
         function: the function.
@@ -47,25 +45,6 @@ def unknown_zero(keys: jax.Array) -> jax.Array:
     half = jax.random.key_data(keys[0]).ravel()[-1] >> 16  # whose square fits 32 bits
     rest = half * half % 7
     return rest * (rest - 1) * (rest - 2) * (rest - 4)
-
-
-def as_it_is(function: Callable[[Any], Any], values: Any) -> Any:
-    """Call a function whose operations `rounded` leaves alone: a loop over one block, which XLA takes apart again."""
-    results = jax.lax.map(function, jax.tree.map(lambda x: x[None], values))
-    return jax.tree.map(lambda x: x[0], results)
-
-
-def in_blocks(function: Callable[[Any], Any], values: Any) -> Any:
-    """Call a function on pytrees of arrays (n, ...) in blocks of worlds, so that shapes do not depend on n.
-
-    There are at least two blocks, since XLA takes a loop over a single one apart.
-    """
-    count = len(jax.tree.leaves(values)[0])
-    blocks = max(2, -(-count // _BLOCK))
-    worlds = jnp.minimum(jnp.arange(blocks * _BLOCK), count - 1)
-    split = jax.tree.map(lambda x: x[worlds].reshape(blocks, _BLOCK, *x.shape[1:]), values)
-    results = jax.lax.map(function, split)
-    return jax.tree.map(lambda x: x.reshape(blocks * _BLOCK, *x.shape[2:])[:count], results)
 
 
 class _Evaluation:
@@ -97,6 +76,8 @@ class _Evaluation:
             branches = [lambda *own, inner=inner: self._call(inner, own) for inner in params["branches"]]
             results: list[Any] = jax.lax.switch(values[0], branches, *values[1:])
             return results
+        if name in ("while", "scan"):
+            return self._loop(name, params, values)
         if jnp.issubdtype(equation.outvars[0].aval.dtype, jnp.floating):
             if name == "reduce_sum":
                 return [_sum(values[0], params["axes"])]
@@ -109,6 +90,28 @@ class _Evaluation:
     def _call(self, inner: Any, values: Any) -> list[Any]:
         closed = isinstance(inner, ClosedJaxpr)
         return self.run(inner.jaxpr if closed else inner, inner.consts if closed else (), values)
+
+    def _loop(self, name: str, params: dict[str, Any], values: list[Any]) -> list[Any]:
+        if name == "while":
+            first, second = params["cond_nconsts"], params["body_nconsts"]
+            of_test, of_body = values[:first], values[first : first + second]
+            return list(
+                jax.lax.while_loop(
+                    lambda carry: self._call(params["cond_jaxpr"], [*of_test, *carry])[0],
+                    lambda carry: tuple(self._call(params["body_jaxpr"], [*of_body, *carry])),
+                    tuple(values[first + second :]),
+                )
+            )
+        first, number = params["num_consts"], params["num_carry"]
+
+        def body(carry: Any, row: Any) -> tuple[Any, Any]:
+            results = self._call(params["jaxpr"], [*values[:first], *carry, *row])
+            return tuple(results[:number]), tuple(results[number:])
+
+        start, rows = tuple(values[first : first + number]), tuple(values[first + number :])
+        options = {key: params[key] for key in ("length", "reverse", "unroll")}
+        last, stacked = jax.lax.scan(body, start, rows, **options)
+        return [*last, *stacked]
 
     def _alone(self, result: jax.Array) -> jax.Array:
         """A result that the compiler cannot join with what follows, since an operation on its bits comes between.

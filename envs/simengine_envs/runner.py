@@ -14,10 +14,10 @@ from gymnasium.vector import AutoresetMode
 from simengine import Model
 from simengine.errors import BackendError
 from simengine_envs.devices import device_of, resolved_backend
+from simengine_envs.flags import Flags
 from simengine_envs.options import EngineOptions, pure_env
 from simengine_envs.pure import PureEnv
 from simengine_envs.results import EnvState, StepResult
-from simengine_envs.stalls import Stalls
 from simengine_envs.task import Task, Values
 
 
@@ -58,7 +58,7 @@ class Runner:
         self._functions: dict[str, Callable[..., Any]] = self.env.__dict__.setdefault("_compiled", {})
         self.state: EnvState | None = None
         self._given: dict[str, np.ndarray] = {}
-        self._stalls = Stalls()
+        self._stalls, self._bad_actions = Flags(), Flags()
 
     @staticmethod
     def _made(
@@ -102,18 +102,30 @@ class Runner:
         return observation
 
     def step(self, action: Any) -> StepResult:
-        """Step all worlds. Raises BackendError if worlds stood still in a step that has been computed by now."""
-        self.look_for_stalls()
+        """Step all worlds. Raises errors of steps that have been computed by now; see `look_for_errors`."""
+        self.look_for_errors()
         self.state, result = self._call("step", self.state, action)
         found: StepResult = result
         self._stalls.add(found.stalled)
+        self._bad_actions.add(found.bad_action)
         return found
 
-    def look_for_stalls(self) -> None:
-        """Raise BackendError if worlds stood still since the memory for contacts was full; waits for no step."""
+    def look_for_errors(self) -> None:
+        """Raise errors of steps that have been computed, without waiting for one.
+
+        Raises:
+            BackendError: worlds stood still since the memory for contacts was full.
+            ValueError: an action was not finite.
+        """
         stalled = self._stalls.found()
         if stalled is not None:
             raise BackendError(self.env.stall_message(stalled))
+        bad = self._bad_actions.found()
+        if bad is not None:
+            raise ValueError(
+                f"the action given to {type(self.env.task).__name__} was not finite in world {int(np.argmax(bad))}, "
+                f"and in {bad.sum()} of {len(bad)} worlds; their episodes ended. Give finite numbers in every entry"
+            )
 
     def info(self) -> Values:
         """What the task reports of the state."""

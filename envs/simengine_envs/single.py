@@ -102,7 +102,7 @@ class SingleEnv(gymnasium.Env, gymnasium.utils.EzPickle):
             raise ResetNeeded(f"{self._name}.step() came before the first reset(); call reset() first")
         checked = checked_actions(action, self.action_space.shape or (), self._name)
         result = jax.block_until_ready(self.runner.step(checked[None].astype(self.runner.dtype)))
-        self.runner.look_for_stalls()
+        self.runner.look_for_errors()
         if self.render_mode == "human":
             self.render()
         info = {key: _entry(value) for key, value in result.info.items()}

@@ -226,7 +226,7 @@ class BatchEnv(VectorEnv):
             )
         checked = checked_actions(actions, self.action_space.shape or (), self._name, used=~restarting)
         result: Any = jax.device_get(self.runner.step(checked.astype(self.runner.dtype)))
-        self.runner.look_for_stalls()
+        self.runner.look_for_errors()
         ended = result.terminated | result.truncated
         values, infos = _host_values(result.info), dict[str, Any]()
         if mode == AutoresetMode.SAME_STEP:

@@ -8,7 +8,8 @@ arrays.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
 import mujoco
@@ -46,6 +47,8 @@ PARAMS: tuple[str, ...] = (
     *("tendon_stiffness", "tendon_damping", "tendon_frictionloss"),
 )
 """Parameters that may be set, by MuJoCo's names; gravity, density, viscosity and wind are options."""
+
+Weights = Callable[[Any, Any, Any, Any], dict[str, Any]]
 
 _ROUND = (_GEOM.mjGEOM_SPHERE, _GEOM.mjGEOM_CAPSULE, _GEOM.mjGEOM_ELLIPSOID, _GEOM.mjGEOM_CYLINDER, _GEOM.mjGEOM_BOX)
 
@@ -129,13 +132,14 @@ class WorldParameters:
         """Whether the saved fields are those that this model derives. Another form of the model may have others."""
         return self.widths(saved.given) == {name: values.shape[1] for name, values in saved.fields.items()}
 
-    def derive(self, xp: Any, given: dict[str, Any]) -> dict[str, Any]:
+    def derive(self, xp: Any, given: dict[str, Any], weights: Weights | None = None) -> dict[str, Any]:
         """Table fields derived from parameters.
 
         Args:
             xp: NumPy, CuPy or jax.numpy.
             given: parameters of the worlds by name, (worlds, ...), all of one dtype; complete in the sense
                 of `together`.
+            weights: computes what follows from the inverse of the inertia, as `weights` does, which is the default.
 
         Returns:
             fields by name, (worlds, entries), of that dtype.
@@ -154,7 +158,8 @@ class WorldParameters:
         if GAINS[0] in given:
             fields |= self._actuators(xp, *(given[name] for name in GAINS))
         if "body_mass" in given:
-            fields |= self._inertial(xp, *(given[name] for name in MASSES))
+            masses = [given[name] for name in MASSES]
+            fields |= self._inertial(xp, *masses) | (weights or partial(self.weights, xp))(*masses)
         return {name: values.reshape(len(values), -1) for name, values in fields.items()}
 
     def _frictions(self, xp: Any, values: Any) -> Any:
@@ -196,14 +201,31 @@ class WorldParameters:
         lengths = _combined(qpos0, xp.asarray(rows.T, qpos0.dtype))
         return xp.where(xp.asarray(fixed), lengths, xp.asarray(known, qpos0.dtype))
 
+    @property
+    def rest(self) -> AtRest:
+        """The model at qpos0."""
+        if self._rest is None:
+            self._rest = at_rest(self._model.mj)
+        return self._rest
+
     def _inertial(self, xp: Any, mass: Any, inertia: Any, armature: Any, ipos: Any) -> dict[str, Any]:
-        """Fields derived from masses, principal moments, armatures and centres of mass.
+        """Fields derived from masses, principal moments, armatures and centres of mass, but for `weights`."""
+        return {
+            "body_mass": mass,
+            "body_inertia": inertia,
+            "dof_armature": armature,
+            "body_ipos": ipos,
+            **self._sensed(xp, ipos),
+            "body_subtreemass": _combined(mass, xp.asarray(_above(self._model.mj), mass.dtype)),
+            "body_box": box_sides(xp, mass, inertia),
+        }
+
+    def weights(self, xp: Any, mass: Any, inertia: Any, armature: Any, ipos: Any) -> dict[str, Any]:
+        """Inverse weights of bodies, dofs and tendons at qpos0, and the mean inertia.
 
         Args: mass (worlds, nbody), inertia (.., nbody, 3), armature (.., nv), ipos (.., nbody, 3).
         """
-        if self._rest is None:
-            self._rest = at_rest(self._model.mj)
-        mj, rest = self._model.mj, self._rest
+        mj, rest = self._model.mj, self.rest
 
         def known(array: np.ndarray) -> Any:
             return xp.asarray(array, mass.dtype)
@@ -223,13 +245,6 @@ class WorldParameters:
         by_body = xp.where(slides[..., None] & xp.asarray(np.array([True, False])), own[..., None], by_body)
         by_dof = xp.where(slides[:, mj.dof_bodyid], own[:, mj.dof_bodyid], by_dof)
         return {
-            "body_mass": mass,
-            "body_inertia": inertia,
-            "dof_armature": armature,
-            "body_ipos": ipos,
-            **self._sensed(xp, ipos),
-            "body_subtreemass": _combined(mass, known(_above(mj))),
-            "body_box": box_sides(xp, mass, inertia),
             "body_invweight0": by_body,
             "dof_invweight0": by_dof,
             "tendon_invweight0": _weights(inverse, known(rest.tendons)),

@@ -1,8 +1,11 @@
 """Steps of the engine inside JAX programs, through XLA's foreign-function interface.
 
     functions     `make_batch_step` and `make_batch_forward`: pure functions on the states of many worlds
+    params        `make_batch_params`, what follows from parameters of many worlds
+    invweights    what follows from their masses, by a kernel
     state         `BatchState`, all that a step depends on, as arrays of JAX
     calls         `Call`: which arrays a custom call takes and gives, and the engine's memory behind it
+    folding       a custom call as a function of JAX
     host_memory   memory of a call on a CPU: programs of compiled kernel calls
     cuda_memory   memory of a call on a GPU: graphs of kernel launches
     library       compiles the handlers, which XLA calls, and registers them

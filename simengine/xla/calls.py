@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -14,7 +15,9 @@ from simengine.model.model_table import ModelTable
 from simengine.xla.state import STATE_FIELDS, entry_of
 from simengine_scheduler.native.cache import digest
 
-_calls: WeakValueDictionary[int, Call] = WeakValueDictionary()
+SomeCall = TypeVar("SomeCall", bound="AnyCall")
+
+_calls: WeakValueDictionary[int, Any] = WeakValueDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,28 +74,53 @@ class Call:
     @cached_property
     def number(self) -> int:
         """A number that identifies the call, which is the same in every process: XLA may store compiled programs."""
-        headers, integers, reals = pack_models([self.model], self.dtype)
-        said = repr(
-            (
-                self.dtype,
-                self.num_worlds,
-                self.steps,
-                self.keep,
-                self.params,
-                self.room,
-                sorted(self.model.sizes.items()),
-            )
-        )
-        key = digest(said, *(np.frombuffer(b, np.uint8).tobytes().hex() for b in (headers[0], integers, reals)))
-        return int(key[:15], 16)
+        said = (self.dtype, self.num_worlds, self.steps, self.keep, self.params, self.room)
+        return number_of(self.model, *said)
 
 
-def register(call: Call) -> Call:
+def number_of(model: ModelTable, dtype: str, *said: Any) -> int:
+    """A number that follows from a model, a precision and whatever else is said of a call."""
+    headers, integers, reals = pack_models([model], dtype)
+    text = repr((dtype, *said, sorted(model.sizes.items())))
+    key = digest(text, *(np.frombuffer(b, np.uint8).tobytes().hex() for b in (headers[0], integers, reals)))
+    return int(key[:15], 16)
+
+
+class AnyCall(Protocol):
+    """A custom call, as programs and handlers know it."""
+
+    @property
+    def num_worlds(self) -> int:
+        """Number of worlds."""
+        ...
+
+    @property
+    def keep(self) -> tuple[str, ...]:
+        """Names of the arrays that the call gives after `outputs`."""
+        ...
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the arrays that the call gives first."""
+        ...
+
+    @property
+    def number(self) -> int:
+        """A number that identifies the call."""
+        ...
+
+    def entry(self, name: str) -> tuple[tuple[int, ...], str]:
+        """Shape and type of one world's entry of an array."""
+        ...
+
+
+def register(call: SomeCall) -> SomeCall:
     """Make a call known by its number, or return the equal call that is known already."""
-    return _calls.setdefault(call.number, call)
+    known: SomeCall = _calls.setdefault(call.number, call)
+    return known
 
 
-def registered(number: int) -> Call:
+def registered(number: int) -> Any:
     """The call of a number.
 
     Raises:

@@ -18,6 +18,8 @@ from simengine.model.blob import field_offsets
 from simengine.model.model_table import ModelTable
 from simengine.xla import structures
 from simengine.xla.calls import Call, registered
+from simengine.xla.invweights import WeightsCall
+from simengine.xla.invweights_memory import CudaWeights
 from simengine.xla.library import MAKE_ON, answer, handlers, when_gone
 from simengine_scheduler import KernelCall
 from simengine_scheduler.core.dependencies import dependencies
@@ -25,7 +27,7 @@ from simengine_scheduler.cuda import graph
 
 _MOST_NODES = 512  # of a graph that makes several steps; a larger one takes long to build
 
-_memories: WeakKeyDictionary[Call, dict[int, CudaMemory]] = WeakKeyDictionary()
+_memories: WeakKeyDictionary[Any, dict[int, Any]] = WeakKeyDictionary()
 
 
 class CudaMemory:
@@ -145,7 +147,7 @@ def load(table: ModelTable) -> Any:
     return library
 
 
-def prepare(call: Call) -> None:
+def prepare(call: Call | WeightsCall) -> None:
     """Make the memory of a call in advance on this process' first GPU, or on those of the mesh of `jax.shard_map`.
 
     Memory that is made while a program runs waits for its GPU. In a program of several GPUs that may be waiting for
@@ -160,15 +162,24 @@ def prepare(call: Call) -> None:
             library.simengine_add(ctypes.c_int64(call.number), ctypes.c_int64(device), ctypes.byref(memory.structure))
 
 
-def _new(call: Call, device: int) -> CudaMemory:
+def _new(call: Call | WeightsCall, device: int) -> CudaMemory | CudaWeights:
     if call not in _memories:
         _memories[call] = {}
         when_gone(call, _forget, call.number, _memories[call])
-    memory = _memories[call][device] = CudaMemory(call, device)
-    return memory
+    _memories[call][device] = _made(call, device)
+    return _memories[call][device]
 
 
-def _forget(number: int, memories: dict[int, CudaMemory]) -> None:
+def _made(call: Call | WeightsCall, device: int) -> CudaMemory | CudaWeights:
+    if not isinstance(call, WeightsCall):
+        return CudaMemory(call, device)
+    import cupy
+
+    with cupy.cuda.Device(device):
+        return CudaWeights(call, lambda name: _module().get_function(name).kernel.ptr)
+
+
+def _forget(number: int, memories: dict[int, Any]) -> None:
     """Make the handler forget the memories of a call that is gone, and release them."""
     import cupy
 

@@ -7,7 +7,6 @@ from typing import Any, NoReturn
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from simengine.arguments import kept_fields
 from simengine.backends.select import make_backend
@@ -18,8 +17,8 @@ from simengine.plan.capacity import first_entries
 from simengine.state.fields import INTEGRATION_STATE
 from simengine.xla.calls import Call, register
 from simengine.xla.checks import check_arguments
+from simengine.xla.folding import folded
 from simengine.xla.jax_form import run_in_jax
-from simengine.xla.library import TARGET
 from simengine.xla.memories import memory_of
 from simengine.xla.state import BatchState
 
@@ -187,7 +186,7 @@ def _world_fields(keep: Iterable[str]) -> frozenset[str]:
 
 def _undifferentiable(engine: _Engine, call: Call) -> Callable[..., list[jax.Array]]:
     """The custom call as a function of JAX, whose derivative is an error."""
-    run = _foldable(engine, call)
+    run = folded(call, lambda count: engine.call(count, call.dtype, call.params))
 
     @jax.custom_jvp
     def undifferentiable(*arrays: jax.Array) -> list[jax.Array]:
@@ -201,23 +200,3 @@ def _undifferentiable(engine: _Engine, call: Call) -> Callable[..., list[jax.Arr
         )
 
     return undifferentiable
-
-
-def _foldable(engine: _Engine, call: Call) -> Callable[..., list[jax.Array]]:
-    """The custom call as a function of JAX, in which the worlds of a `vmap` are more worlds of one call."""
-
-    @jax.custom_batching.custom_vmap
-    def run(*arrays: jax.Array) -> list[jax.Array]:
-        entries = [call.entry(name) for name in (*call.outputs, *call.keep)]
-        shapes = [jax.ShapeDtypeStruct((call.num_worlds, *entry), jnp.dtype(kind)) for entry, kind in entries]
-        return list(jax.ffi.ffi_call(TARGET, shapes)(*arrays, kind=np.int64(call.number)))
-
-    @run.def_vmap
-    def _(size: int, batched: list[bool], *arrays: jax.Array) -> tuple[list[jax.Array], list[bool]]:
-        every = [a if own else jnp.broadcast_to(a, (size, *a.shape)) for a, own in zip(arrays, batched, strict=True)]
-        folded = [a.reshape(size * call.num_worlds, *a.shape[2:]) for a in every]
-        larger = engine.call(size * call.num_worlds, call.dtype, call.params)
-        results = _foldable(engine, larger)(*folded)
-        return [r.reshape(size, call.num_worlds, *r.shape[1:]) for r in results], [True] * len(results)
-
-    return run

@@ -15,10 +15,12 @@ from simengine.model.blob import field_offsets
 from simengine.model.model_table import ModelTable
 from simengine.xla import structures
 from simengine.xla.calls import Call, registered
+from simengine.xla.invweights import WeightsCall
+from simengine.xla.invweights_memory import HostWeights
 from simengine.xla.library import GROW, MAKE, answer, handlers, when_gone
 
 _indices = count()
-_memories: WeakKeyDictionary[Call, dict[int, HostMemory]] = WeakKeyDictionary()
+_memories: WeakKeyDictionary[Any, dict[int, Any]] = WeakKeyDictionary()
 
 
 class HostMemory:
@@ -95,7 +97,7 @@ def _field(array: Any, first: int = 0, number: int | None = None) -> structures.
     return structures.Field(array.ctypes.data + first * array.itemsize, len(array), size, row)
 
 
-def prepare(call: Call) -> None:
+def prepare(call: Call | WeightsCall) -> None:
     """Make the memory of a call in advance, so that its first run need not."""
     library = load(call.model)
     memory = _new(call)
@@ -109,16 +111,17 @@ def load(table: ModelTable) -> Any:
     return library
 
 
-def _new(call: Call) -> HostMemory:
+def _new(call: Call | WeightsCall) -> HostMemory | HostWeights:
     index = next(_indices)
     if call not in _memories:
         _memories[call] = {}
         when_gone(call, _forget, call.number, _memories[call])
-    memory = _memories[call][index] = HostMemory(call, index)
-    return memory
+    made = HostWeights(call, index) if isinstance(call, WeightsCall) else HostMemory(call, index)
+    _memories[call][index] = made
+    return made
 
 
-def _forget(number: int, memories: dict[int, HostMemory]) -> None:
+def _forget(number: int, memories: dict[int, Any]) -> None:
     """Make the handler forget the memories of a call that is gone, once no program uses them. It keeps them until then.
 
     The interpreter's lock is released meanwhile, since a program that runs may have to grow an arena.

@@ -6,7 +6,6 @@ from importlib import import_module
 from typing import Any, Protocol, cast
 
 from simengine.model.model_table import ModelTable
-from simengine.xla.calls import Call
 
 
 class Memories(Protocol):
@@ -16,7 +15,7 @@ class Memories(Protocol):
         """Compile and register the handler. Raises BackendError if the model's steps cannot run inside a program."""
         ...
 
-    def prepare(self, call: Call) -> None:
+    def prepare(self, call: Any) -> None:
         """Make the memory of a call in advance, on the devices of the present mesh, so that its first run need not."""
         ...
 

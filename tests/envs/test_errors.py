@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import gymnasium
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
+
+from simengine_envs import make_pure
 
 
 def single(**arguments: Any) -> gymnasium.Env:
@@ -53,6 +57,44 @@ def test_action_of_one_world_that_is_not_finite() -> None:
     actions[1, 2] = np.nan
     with pytest.raises(ValueError, match=r"nan at index \[1, 2\]"):
         env.step(actions)
+
+
+@pytest.mark.parametrize("actions", [[["left"] * 8] * 2, np.zeros((2, 8), bool), np.zeros((2, 8), complex)])
+def test_actions_that_are_no_real_numbers(actions: Any) -> None:
+    env = vector()
+    env.reset(seed=0)
+    with pytest.raises(TypeError, match=r"Ant has type .*; give real numbers"):
+        env.step(actions)
+
+
+def test_an_action_on_the_device_that_is_not_finite_is_an_error_soon_after() -> None:
+    env: Any = gymnasium.make_vec("simengine/Ant-v5", num_envs=3, backend="host", array="jax")
+    env.reset(seed=0)
+    action = jnp.zeros((3, 8), jnp.float32)
+    observations, _, terminated, *_ = env.step(action.at[1, 2].set(jnp.nan))
+    assert terminated.tolist() == [False, True, False]
+    assert np.isfinite(observations).all()
+    jax.block_until_ready(env.unwrapped.state)
+    with pytest.raises(ValueError, match=r"Ant was not finite in world 1, and in 1 of 3 worlds; their episodes ended"):
+        env.step(action)
+    assert np.isfinite(env.step(action)[0]).all()
+
+
+def test_a_program_tells_which_actions_were_not_finite() -> None:
+    env = make_pure("simengine/InvertedPendulum-v5", backend="host")
+    state, _ = env.reset(0, 2)
+    actions = jnp.zeros((3, 2, 1)).at[0, 1].set(jnp.inf).at[1].set(jnp.nan)
+    _, result = jax.jit(lambda s, a: jax.lax.scan(env.step, s, a))(state, actions)
+    assert result.bad_action.tolist() == [
+        [False, True],
+        [True, False],
+        [False, False],
+    ]  # world 1 restarts
+
+
+def test_a_weight_for_an_unknown_term_is_refused_when_the_environment_is_made() -> None:
+    with pytest.raises(ValueError, match="name 'energi', which is no reward term.*did you mean 'energy'"):
+        gymnasium.make_vec("simengine/QuadrupedFlat-v0", num_envs=2, backend="host", weights={"energi": 1.0})
 
 
 def test_action_of_a_restarting_world_is_not_looked_at() -> None:

@@ -101,9 +101,9 @@ def test_a_program_has_the_flags_among_its_results() -> None:
 
 
 def test_flags_are_looked_at_only_when_they_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    from simengine_envs.stalls import Stalls
+    from simengine_envs.flags import Flags
 
-    class Flags:
+    class Given:
         """Flags of a step that may not have been computed."""
 
         ready = False
@@ -118,7 +118,7 @@ def test_flags_are_looked_at_only_when_they_are_there(monkeypatch: pytest.Monkey
             assert self.ready, "this would have waited"
             return np.array([False, True])
 
-    stalls, flags = Stalls(), Flags()
+    stalls, flags = Flags(), Given()
     stalls.add(flags)  # type: ignore[arg-type]
     assert stalls.found() is None
     flags.ready = True

@@ -137,25 +137,51 @@ def test_models_whose_steps_wait_for_counts_are_refused_by_name() -> None:
 
 @pytest.mark.parametrize("array", ["jax", "torch", "cupy", "numpy"])
 def test_worlds_of_an_environment_do_not_depend_on_their_number_or_the_arrays(array: str) -> None:
+    pytest.importorskip({"numpy": "jax"}.get(array, array))
+    compare_numbers("simengine/Ant-v5", array)
+
+
+@pytest.mark.parametrize("name", ["QuadrupedFlat-v0", "BipedRough-v0", "PickUp-v0"])
+def test_worlds_with_parameters_of_their_own_do_not_depend_on_their_number(name: str) -> None:
+    compare_numbers(f"simengine/{name}", "jax")
+
+
+def compare_numbers(name: str, array: str) -> None:
+    """The first worlds of many have the bits that they have in a smaller environment."""
     import gymnasium
 
     import simengine_envs
 
     simengine_envs.register_envs()
-    pytest.importorskip({"numpy": "jax"}.get(array, array))
     seen = []
     for worlds, kind in ((WORLDS, array), (5, "jax")):
         options: dict[str, Any] = {"backend": "cuda", "max_episode_steps": 13}
-        env = gymnasium.make_vec("simengine/Ant-v5", num_envs=worlds, array=kind, **options)
+        env = gymnasium.make_vec(name, num_envs=worlds, array=kind, **options)
         observation, _ = env.reset(seed=4)
         found = [np.array(host_of(observation))[:5]]
         for k in range(30):
-            actions = np.full((worlds, 8), 0.1 * (k % 7), np.float32)
+            actions = np.full((worlds, *env.single_action_space.shape), 0.1 * (k % 7), np.float32)
             observation, reward, *_ = env.step(like(actions, kind))
             found += [np.array(host_of(observation))[:5], np.array(host_of(reward))[:5, None]]
         seen.append(found)
     for one, other in zip(*seen, strict=True):
         np.testing.assert_array_equal(one.astype(np.float32), other.astype(np.float32))
+
+
+@pytest.mark.parametrize("name", ["ant", "humanoid"])
+def test_inverse_weights_are_those_of_a_host(name: str) -> None:
+    from simengine import make_batch_params
+
+    model, worlds = model_of(name), 700
+    scale = np.random.default_rng(0).uniform(0.8, 1.25, (worlds, 1))
+    given, mask = {"body_mass": jnp.asarray(scale * model.mj.body_mass, jnp.float32)}, jnp.arange(worlds) % 3 != 1
+    found = jax.jit(make_batch_params(model, "cuda"))(given, mask, {})
+    with jax.default_device(jax.devices("cpu")[0]):
+        there = {key: np.asarray(value) for key, value in given.items()}
+        expected = jax.jit(make_batch_params(model, "host"))(there, np.asarray(mask), {})
+    assert found.keys() == expected.keys()
+    for field, values in expected.items():
+        np.testing.assert_allclose(found[field], values, rtol=1e-6, err_msg=field)
 
 
 def like(actions: np.ndarray, kind: str) -> Any:

@@ -62,3 +62,40 @@ def test_brax() -> None:
     history = result("train_brax.py", "brax", *options)["history"]
     assert history[0]["steps"] == 0
     assert history[-1]["steps"] >= 2000
+
+
+CLEANRL = """
+import json, sys
+import gymnasium as gym
+import numpy as np
+
+def make_env():
+    env = gym.make(sys.argv[2])
+    env = gym.wrappers.FlattenObservation(env)
+    env = gym.wrappers.RecordEpisodeStatistics(env)
+    env = gym.wrappers.ClipAction(env)
+    env = gym.wrappers.NormalizeObservation(env)
+    env = gym.wrappers.TransformObservation(env, lambda obs: np.clip(obs, -0.5, 0.5))
+    env = gym.wrappers.NormalizeReward(env, gamma=0.99)
+    return gym.wrappers.TransformReward(env, lambda reward: np.clip(reward, -10, 10))
+
+envs = gym.vector.SyncVectorEnv([make_env] * 2)
+seen = [envs.reset(seed=1)[0]]
+for _ in range(30):
+    seen.append(envs.step(envs.action_space.sample())[0])
+if __name__ == "__main__":
+    print(json.dumps({"most": float(np.abs(seen).max()), "name": sys.argv[2]}))
+"""
+
+
+def test_a_program_of_cleanrl_runs_as_it_is(tmp_path: Path) -> None:
+    """With the wrappers and the calls of its `ppo_continuous_action.py`."""
+    file = tmp_path / "ppo.py"
+    file.write_text(CLEANRL)
+    command = [sys.executable, ROOT / "examples" / "run_cleanrl.py", file, "--env-id", "simengine/InvertedPendulum-v5"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {"most": 0.5, "name": "simengine/InvertedPendulum-v5"}
+    missing = subprocess.run([*command[:2], tmp_path / "none.py"], check=False, capture_output=True, text=True)
+    assert missing.returncode == 2
+    assert "FILE.py is a program of CleanRL" in missing.stderr

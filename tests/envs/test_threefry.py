@@ -1,0 +1,61 @@
+"""Random numbers of environments are those of JAX's own generator, whatever is drawn."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from simengine_envs.draw import Draw, Purpose, keys_of, of_episodes
+from simengine_envs.threefry import fused
+
+DRAWS: dict[str, Callable[[Any], Any]] = {
+    "fold_in": lambda key: jax.random.key_data(jax.random.fold_in(key, 5)),
+    "fold_in of a negative number": lambda key: jax.random.key_data(jax.random.fold_in(key, jnp.int32(-5))),
+    "split": lambda key: jax.random.key_data(jax.random.split(key, 3)),
+    "uniform": lambda key: jax.random.uniform(key, (3, 4)),
+    "uniform, no entries": lambda key: jax.random.uniform(key, (0,)),
+    "normal": lambda key: jax.random.normal(key, ()),
+    "randint": lambda key: jax.random.randint(key, (7,), -3, 12),
+    "bits": lambda key: jax.random.bits(key, (5,), jnp.uint8),
+    "permutation": lambda key: jax.random.permutation(key, 9),
+}
+
+
+@pytest.mark.parametrize("double", [False, True])
+@pytest.mark.parametrize("name", DRAWS)
+def test_fused_keys_give_the_numbers_of_jax(name: str, double: bool) -> None:
+    with jax.enable_x64(double):
+        keys = jax.vmap(jax.random.key)(jnp.asarray([0, 1, 7, 2**31, 2**32 - 1], jnp.uint32))
+        expected, found = (jax.jit(jax.vmap(DRAWS[name]))(own) for own in (keys, fused(keys)))
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_keys_of_other_generators_stay() -> None:
+    keys = jax.vmap(lambda seed: jax.random.key(seed, impl="rbg"))(jnp.arange(3, dtype=jnp.uint32))
+    assert fused(keys) is keys
+
+
+def test_draws_follow_from_seed_episode_step_purpose_and_order() -> None:
+    keys, episodes, length = keys_of(jnp.arange(4, dtype=jnp.uint32)), jnp.arange(4), jnp.arange(4) * 10
+    draw = Draw(of_episodes(keys, episodes), length, Purpose.MEMORY, "float32")
+    draw.chance(0.5)
+    found = draw.normal((2,))
+    for world in range(4):
+        key = jax.random.fold_in(jax.random.key(world), world)
+        key = jax.random.fold_in(jax.random.fold_in(key, world * 10 * len(Purpose) + Purpose.MEMORY), 2)
+        np.testing.assert_array_equal(found[world], jax.random.normal(key, (2,), jnp.float32))
+
+
+def test_no_loop_is_left_in_a_program_that_draws() -> None:
+    def drawn(seeds: jax.Array) -> jax.Array:
+        return Draw(of_episodes(keys_of(seeds), seeds), seeds, Purpose.START, "float32").uniform((3,))
+
+    text = jax.jit(drawn).lower(jnp.arange(3, dtype=jnp.uint32)).compile().as_text()
+    assert not re.search(r"\bwhile\(", text)
