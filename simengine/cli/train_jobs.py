@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -70,7 +72,8 @@ def run_job(job: Job, limits: Limits, began: float, tensorboard: bool, trainer: 
         raise ValueError(f"{job.folder} holds a training with other settings; name another folder with --out")
     if summary and summary["finished"] and job.repeatable:
         return run.finished(job.folder)
-    with shown(arguments, job.name) as show:
+    with shown(arguments, job.name) as show, warnings.catch_warnings():
+        warnings.showwarning = _told(warnings.showwarning)
         writer = _tensorboard(job.folder) if tensorboard else None
 
         def on_row(row: Row) -> None:
@@ -85,6 +88,19 @@ def run_job(job: Job, limits: Limits, began: float, tensorboard: bool, trainer: 
         finally:
             if writer:
                 writer.close()
+
+
+def _told(others: Any) -> Any:
+    """How warnings are shown: those of trainings as a sentence, and others as before."""
+    from simengine_training.checkpoint import DamagedCheckpointWarning
+
+    def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
+        if issubclass(category, DamagedCheckpointWarning):
+            print(f"simengine: {message}", file=sys.stderr)
+        else:
+            others(message, category, *where)
+
+    return show
 
 
 def keep_programs() -> None:

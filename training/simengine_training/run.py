@@ -108,7 +108,7 @@ def resume(
         check_shared(folder)
         programs = Programs(Arguments(**summary["arguments"]))
         state, updates = None, 0
-        if (folder / "checkpoints").is_dir():
+        if checkpoint.exists(folder):
             state, updates = checkpoint.restore(folder, programs.shapes)
         if updates != (chosen := agreed(updates)):
             raise TrainingError(
