@@ -46,12 +46,13 @@ class Programs:
         self.mesh = mesh_of(self.device, arguments.devices)
         self._pool = ThreadPoolExecutor(3, "compile")
         with self.scope():
-            one = jax.eval_shape(self.env.reset, np.zeros(1, np.uint32))[1]
-            self.network = Network(one.shape[1], self.env.action_size, arguments.hidden_sizes, arguments.activation)
             self._seeds = seeds_of(arguments.seed, 0, arguments.num_envs)
             first = make_first_worlds(self.env, arguments, self.mesh)
+            worlds = jax.eval_shape(first, self._seeds)
+            sizes = worlds.observation.shape[1], self.env.action_size
+            self.network = Network(*sizes, arguments.hidden_sizes, arguments.activation)
             learner = jax.eval_shape(lambda: first_learner(arguments, self.network))
-            self.shapes = TrainState(learner, jax.eval_shape(first, self._seeds))
+            self.shapes = TrainState(learner, worlds)
         iteration = make_iteration(self.env, self.network, arguments, self.mesh)
         self._first = self._compiled(
             first, jax.ShapeDtypeStruct(self._seeds.shape, np.uint32, sharding=self._split), out_shardings=self._split
