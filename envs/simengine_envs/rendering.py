@@ -90,6 +90,8 @@ class Renderer:
             self._stage = self._open()
         self._stage.data.time = time
         self._stage.set_state(qpos, qvel)
+        if (viewer := self._stage.mujoco_renderer.viewer) is not None:
+            viewer.make_context_current()  # another renderer may have drawn since
         if self._body is None:
             return self._stage.render()
         now = self._stage.data.xpos[self._body, :2].copy()

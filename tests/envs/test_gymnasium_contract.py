@@ -209,6 +209,21 @@ def test_a_robot_that_has_walked_away_is_in_the_picture(name: str) -> None:
 
 
 @pytest.mark.usefixtures("offscreen")
+def test_renderers_of_several_models_draw_in_turn() -> None:
+    """Each has a context of its own, with its own textures."""
+    renderers, states = [], []
+    for name in ("Ant-v5", "QuadrupedFlat-v0"):
+        arguments = dict(gymnasium.spec(f"simengine/{name}").kwargs)
+        task = split_arguments(arguments.pop("task"), arguments)[0]
+        renderers.append(Renderer(task, "rgb_array", RenderOptions(width=64, height=48)))
+        states.append((task.load().mj.qpos0, np.zeros(task.load().mj.nv), 0.0))
+    first, second = ([renderer.render(*state) for renderer, state in zip(renderers, states, strict=True)] for _ in "ab")
+    for renderer in renderers:
+        renderer.close()
+    np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.usefixtures("offscreen")
 def test_vector_environment_draws_each_world() -> None:
     env = gymnasium.make_vec(
         "simengine/Ant-v5", num_envs=2, render_mode="rgb_array", width=64, height=48, backend="host"
