@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 import warnings
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simengine.cli.train_progress import shown
+from simengine.errors import SimengineError
 
 if TYPE_CHECKING:
     from simengine_training import Arguments, Result
@@ -68,6 +71,7 @@ def run_job(job: Job, limits: Limits, began: float, tensorboard: bool, trainer: 
     summary = read_summary(job.folder) if there else None
     arguments = Arguments(**summary["arguments"]) if summary else job.arguments
     assert arguments is not None
+    _compile_ahead(arguments)
     if summary and job.arguments not in (None, arguments):
         raise ValueError(f"{job.folder} holds a training with other settings; name another folder with --out")
     if summary and summary["finished"] and job.repeatable:
@@ -88,6 +92,21 @@ def run_job(job: Job, limits: Limits, began: float, tensorboard: bool, trainer: 
         finally:
             if writer:
                 writer.close()
+
+
+def _compile_ahead(arguments: Arguments) -> None:
+    """Compile XLA's handler of steps in a thread, while JAX opens the GPU."""
+    from simengine.xla.library import build_handler  # not in the thread: two threads that import may meet half a module
+
+    platform = {"cuda": "CUDA", "host": "cpu"}.get(arguments.env_arguments.get("backend", ""))
+    if platform is None:
+        return
+
+    def build() -> None:
+        with suppress(SimengineError, OSError):  # the training meets the same error, and says it
+            build_handler(platform)
+
+    Thread(target=build, name="handler", daemon=True).start()
 
 
 def _told(others: Any) -> Any:
