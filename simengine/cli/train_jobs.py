@@ -62,6 +62,8 @@ def run_job(job: Job, limits: Limits, began: float, tensorboard: bool, trainer: 
         tensorboard: whether event files are written, too.
         trainer: what has `train` and `resume`; see `simengine.cli.train_ray`.
     """
+    if job.arguments is not None:
+        _compile_ahead(job.arguments)
     # Optax and JAX take a second to import. The other commands need not wait for them.
     from simengine_training import Arguments, run
     from simengine_training.folder import read_summary
@@ -71,7 +73,6 @@ def run_job(job: Job, limits: Limits, began: float, tensorboard: bool, trainer: 
     summary = read_summary(job.folder) if there else None
     arguments = Arguments(**summary["arguments"]) if summary else job.arguments
     assert arguments is not None
-    _compile_ahead(arguments)
     if summary and job.arguments not in (None, arguments):
         raise ValueError(f"{job.folder} holds a training with other settings; name another folder with --out")
     if summary and summary["finished"] and job.repeatable:
@@ -95,7 +96,7 @@ def run_job(job: Job, limits: Limits, began: float, tensorboard: bool, trainer: 
 
 
 def _compile_ahead(arguments: Arguments) -> None:
-    """Compile XLA's handler of steps in a thread, while JAX opens the GPU."""
+    """Compile XLA's handler of steps in a thread, while packages are imported and JAX opens the GPU."""
     from simengine.xla.library import build_handler  # not in the thread: two threads that import may meet half a module
 
     platform = {"cuda": "CUDA", "host": "cpu"}.get(arguments.env_arguments.get("backend", ""))
