@@ -10,10 +10,12 @@ from typing import Any, NamedTuple
 import mujoco
 import numpy as np
 
+from simengine_envs.camera import followed_body
 from simengine_envs.task import Task
 
 RENDER_MODES = ("human", "rgb_array", "depth_array", "rgbd_tuple")
 GRID = "rgb_array_grid"
+_START = 0.1  # how far from its home a robot may start without moving the camera [m]
 VECTOR_MODES = (*(mode for mode in RENDER_MODES if mode != "human"), GRID)
 """Render modes of vector environments, which open no windows. `GRID` gives one picture of many worlds."""
 
@@ -39,6 +41,8 @@ class RenderOptions(NamedTuple):
 class Renderer:
     """Draws states of a task's model. The first picture opens a window or an off-screen context.
 
+    The free camera moves along with a robot that walks away. It draws unless a camera of the model is chosen.
+
     Args:
         task: gives the model, the frame skip and the camera.
         render_mode: one of `modes`; None if nothing will be drawn.
@@ -59,6 +63,8 @@ class Renderer:
         self._task = task
         self.options = options
         self._stage: Any = None
+        self._body: int | None = None
+        self._seen: np.ndarray | None = None  # where the followed body was in the latest picture, (2,) [m]
 
     def render(self, qpos: np.ndarray, qvel: np.ndarray, time: float) -> Any:
         """Draw one state.
@@ -84,7 +90,29 @@ class Renderer:
             self._stage = self._open()
         self._stage.data.time = time
         self._stage.set_state(qpos, qvel)
+        if (viewer := self._stage.mujoco_renderer.viewer) is not None:
+            viewer.make_context_current()  # another renderer may have drawn since
+        if self._body is None:
+            return self._stage.render()
+        now = self._stage.data.xpos[self._body, :2].copy()
+        if self._seen is None:
+            picture = self._stage.render()  # aims the camera
+            self._seen = self._aimed_at(now)
+            if np.linalg.norm(now - self._seen) < _START:
+                self._seen = now
+                return picture
+        self._stage.mujoco_renderer.viewer.cam.lookat[:2] += now - self._seen
+        self._seen = now
         return self._stage.render()
+
+    def _aimed_at(self, now: np.ndarray) -> np.ndarray:
+        """Where the followed body is in the middle of the first picture, (2,) [m]: its home if the task says where the
+        camera looks. If not, Gymnasium looks at what is there now."""
+        if "lookat" not in (self._task.default_camera_config or {}):
+            return now
+        home = mujoco.MjData(self._stage.model)
+        mujoco.mj_kinematics(self._stage.model, home)
+        return home.xpos[self._body, :2].copy()
 
     def _open(self) -> Any:
         """Make a bare `MujocoEnv` of Gymnasium, which owns and draws the `MjData` that states are copied into."""
@@ -95,6 +123,7 @@ class Renderer:
                 f"rendering needs Gymnasium's MuJoCo extra ({error}); install 'gymnasium[mujoco]'"
             ) from error
         model = copy(self._task.load().mj)  # the size of the picture is set in the model
+        self._body, self._seen = followed_body(model, self._task.default_camera_config), None
 
         class Stage(MujocoEnv):  # type: ignore[misc]
             """Draws the model that the task has loaded, which need not be a file."""

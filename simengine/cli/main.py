@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from simengine.cli import bench, check, evaluate, export, fuzz, info, play, replay, run, trace, train, view, warmup
 from simengine.cli.errors import UsageError
-from simengine.errors import SimengineError, UnknownModelError
+from simengine.errors import SimengineError, UnknownModelError, did_you_mean
 from simengine_scheduler import CallError
 
 FAILURES = (SimengineError, CallError, OSError, RuntimeError, ValueError, FloatingPointError, MemoryError)
@@ -52,10 +52,19 @@ def _parsed(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) ->
     """Parse arguments. Settings, NAME=VALUE, may stand between options, which argparse alone does not allow."""
     options, further = parser.parse_known_args(arguments)
     settings = getattr(options, "settings", None)
+    unknown = next((text for text in further if text.startswith("--")), None)
+    if unknown is not None and (hint := _option_like(unknown, options)):
+        parser.error(f"unrecognized arguments: {' '.join(further)}{hint}")
     if settings is None or any(text.startswith("-") or "=" not in text for text in further):
         return parser.parse_args(arguments)
     settings += further
     return options
+
+
+def _option_like(text: str, options: argparse.Namespace) -> str:
+    """The option of the command that is most like an unknown one, as a hint; "" if none is."""
+    known = ["--" + name.replace("_", "-") for name in vars(options)]
+    return did_you_mean(text.partition("=")[0], known)
 
 
 def _fail(error: Exception, code: int) -> int:

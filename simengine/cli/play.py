@@ -21,6 +21,7 @@ from simengine.cli.policies import TrainedPolicy, add_policy_argument, read_poli
 from simengine.cli.result_file import as_json
 from simengine.cli.settings import BACKEND_CHOICES, positive
 from simengine.cli.video import camera_number, has_display, require_renderer
+from simengine_envs.camera import followed_body
 from simengine_training.evaluate import FIRST_SEED, make_worlds
 
 if TYPE_CHECKING:
@@ -191,7 +192,7 @@ def _in_window(trained: TrainedPolicy, options: argparse.Namespace) -> Played:
     number = camera_number(vector.model, options.camera or "")
     data = mujoco.MjData(vector.model)
     with mujoco.viewer.launch_passive(vector.model, data, show_left_ui=False, show_right_ui=False) as viewer:
-        _aim(viewer.cam, number, vector.task.default_camera_config or {})
+        _aim(viewer.cam, number, vector.model, vector.task.default_camera_config or {})
         began = perf_counter()
 
         def show(step: int) -> bool:
@@ -209,8 +210,8 @@ def _in_window(trained: TrainedPolicy, options: argparse.Namespace) -> Played:
         return play(vector, trained, options, options.episodes, show)
 
 
-def _aim(camera: mujoco.MjvCamera, number: int, config: Any) -> None:
-    """Aim the viewer's camera as a camera of the model, or for -1 as the task does."""
+def _aim(camera: mujoco.MjvCamera, number: int, model: mujoco.MjModel, config: Any) -> None:
+    """Aim the viewer's camera as a camera of the model, or for -1 as the task does, at a robot that walks away."""
     if number >= 0:
         camera.type, camera.fixedcamid = mujoco.mjtCamera.mjCAMERA_FIXED, number
         return
@@ -219,8 +220,9 @@ def _aim(camera: mujoco.MjvCamera, number: int, config: Any) -> None:
             getattr(camera, name)[:] = value
         else:
             setattr(camera, name, value)
-    if config.get("trackbodyid", -1) >= 0:
-        camera.type = mujoco.mjtCamera.mjCAMERA_TRACKING
+    body = followed_body(model, config)
+    if body is not None:
+        camera.type, camera.trackbodyid = mujoco.mjtCamera.mjCAMERA_TRACKING, body
 
 
 def _report(trained: TrainedPolicy, options: argparse.Namespace, played: Played, frames: int | None) -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simengine.cli.train_progress import shown
+from simengine.errors import SimengineError
 
 if TYPE_CHECKING:
     from simengine_training import Arguments, Result
@@ -57,6 +62,8 @@ def run_job(job: Job, limits: Limits, began: float, tensorboard: bool, trainer: 
         tensorboard: whether event files are written, too.
         trainer: what has `train` and `resume`; see `simengine.cli.train_ray`.
     """
+    if job.arguments is not None:
+        _compile_ahead(job.arguments)
     # Optax and JAX take a second to import. The other commands need not wait for them.
     from simengine_training import Arguments, run
     from simengine_training.folder import read_summary
@@ -70,7 +77,8 @@ def run_job(job: Job, limits: Limits, began: float, tensorboard: bool, trainer: 
         raise ValueError(f"{job.folder} holds a training with other settings; name another folder with --out")
     if summary and summary["finished"] and job.repeatable:
         return run.finished(job.folder)
-    with shown(arguments, job.name) as show:
+    with shown(arguments, job.name) as show, warnings.catch_warnings():
+        warnings.showwarning = _told(warnings.showwarning)
         writer = _tensorboard(job.folder) if tensorboard else None
 
         def on_row(row: Row) -> None:
@@ -85,6 +93,34 @@ def run_job(job: Job, limits: Limits, began: float, tensorboard: bool, trainer: 
         finally:
             if writer:
                 writer.close()
+
+
+def _compile_ahead(arguments: Arguments) -> None:
+    """Compile XLA's handler of steps in a thread, while packages are imported and JAX opens the GPU."""
+    from simengine.xla.library import build_handler  # not in the thread: two threads that import may meet half a module
+
+    platform = {"cuda": "CUDA", "host": "cpu"}.get(arguments.env_arguments.get("backend", ""))
+    if platform is None:
+        return
+
+    def build() -> None:
+        with suppress(SimengineError, OSError):  # the training meets the same error, and says it
+            build_handler(platform)
+
+    Thread(target=build, name="handler", daemon=True).start()
+
+
+def _told(others: Any) -> Any:
+    """How warnings are shown: those of trainings as a sentence, and others as before."""
+    from simengine_training.checkpoint import DamagedCheckpointWarning
+
+    def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
+        if issubclass(category, DamagedCheckpointWarning):
+            print(f"simengine: {message}", file=sys.stderr)
+        else:
+            others(message, category, *where)
+
+    return show
 
 
 def keep_programs() -> None:

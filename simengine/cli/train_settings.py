@@ -46,7 +46,9 @@ def typed_settings(options: argparse.Namespace, known: dict[str, Any]) -> dict[s
 def _from_file(path: Path) -> dict[str, Any]:
     try:
         found = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read ({error.strerror}); name a YAML file of settings") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not YAML ({str(error).splitlines()[0]}); write `name: value` lines") from error
     if not isinstance(found, dict):
         raise UsageError(f"{path} is not a mapping of settings; write `name: value` lines")

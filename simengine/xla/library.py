@@ -48,10 +48,19 @@ def handlers(platform: str) -> Any:
 
 
 def _compiled(platform: str) -> ctypes.CDLL:
+    return ctypes.CDLL(str(build_handler(platform)))
+
+
+def build_handler(platform: str) -> Path:
+    """Compile the handler of a platform, or find it in the cache. It may run in a thread, ahead of its first use.
+
+    Raises:
+        BackendError: the compiler could not compile the handler.
+    """
     name = {"cpu": "handler_host", "CUDA": "handler_cuda"}[platform]
     source = (Path(__file__).parent / f"{name}.cpp").read_text()
     try:
-        return ctypes.CDLL(str(build_library(name, source, [*_OPTIONS, f"-I{jax.ffi.include_dir()}"])))
+        return build_library(name, source, [*_OPTIONS, f"-I{jax.ffi.include_dir()}"])
     except BackendError as error:
         raise BackendError(f"XLA's handler of steps inside JAX programs could not be compiled ({error})") from error
 

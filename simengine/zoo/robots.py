@@ -137,9 +137,13 @@ class Robot:
     <geom density="800" friction="1 0.01 0.001" contype="1" conaffinity="{int(self_collisions)}"/>
     <motor ctrlrange="-1 1"/>
   </default>
+  <asset>
+    <texture name="tiles" type="2d" builtin="checker" rgb1=".56 .58 .56" rgb2=".64 .66 .64" width="64" height="64"/>
+    <material name="tiles" texture="tiles" texrepeat="1 1" texuniform="true"/>
+  </asset>
   <worldbody>
     <light pos="0 0 4" dir="0 0 -1" directional="true"/>
-    <geom name="floor" type="plane" size="40 40 1" conaffinity="1"/>
+    <geom name="floor" type="plane" size="40 40 1" conaffinity="1" material="tiles"/>
     <body name="torso" pos="0 0 {height:g}">
       <freejoint name="root"/>
       <geom name="torso" {self._torso_shape()}/>

@@ -16,7 +16,10 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import simengine_envs
+from simengine_envs.camera import followed_body
+from simengine_envs.options import split_arguments
 from simengine_envs.registration import REGISTRATIONS
+from simengine_envs.rendering import Renderer, RenderOptions
 
 GYMNASIUMS = [item for item in REGISTRATIONS if item.id.endswith("-v5")]
 """The tasks that Gymnasium has too."""
@@ -156,6 +159,68 @@ def assert_same_pictures(name: str, mode: str) -> list[np.ndarray]:
         assert actual.std() > 0
         np.testing.assert_array_equal(actual, expected)
     return list(pictures[0])
+
+
+FOLLOWED = {
+    "Ant-v5": "torso",
+    "HalfCheetah-v5": "torso",
+    "Hopper-v5": "thigh",
+    "Humanoid-v5": "torso",
+    "HumanoidStandup-v5": "torso",
+    "Swimmer-v5": "torso",
+    "Walker2d-v5": "thigh",
+    "BipedFlat-v0": "pelvis",
+    "BipedRough-v0": "pelvis",
+    "MixedLocomotion-v0": "torso",
+    "QuadrupedFlat-v0": "trunk",
+    "QuadrupedRough-v0": "trunk",
+}
+"""The tasks whose robots can leave the picture, and the body that the camera follows."""
+OTHERS = {"G1Flat-v0", "G1Rough-v0", "Go1Flat-v0", "Go1Rough-v0"}  # models of another package
+
+
+@pytest.mark.parametrize("item", [item for item in REGISTRATIONS if item.id not in OTHERS], ids=lambda item: item.id)
+def test_camera_follows_robots_that_move(item: Any) -> None:
+    arguments = dict(gymnasium.spec(f"simengine/{item.id}").kwargs)
+    task = split_arguments(arguments.pop("task"), arguments)[0]
+    model = task.load().mj
+    body = followed_body(model, task.default_camera_config)
+    assert (None if body is None else model.body(body).name) == FOLLOWED.get(item.id)
+
+
+@pytest.mark.usefixtures("offscreen")
+@pytest.mark.parametrize("name", ["Ant-v5", "Hopper-v5"])
+def test_a_robot_that_has_walked_away_is_in_the_picture(name: str) -> None:
+    """The same pose 10 m away has the same depths."""
+    arguments = dict(gymnasium.spec(f"simengine/{name}").kwargs)
+    task = split_arguments(arguments.pop("task"), arguments)[0]
+    renderer = Renderer(task, "depth_array", RenderOptions(width=64, height=48))
+    qpos, qvel = task.load().mj.qpos0.copy(), np.zeros(task.load().mj.nv)
+    at_home = renderer.render(qpos, qvel, 0.0)
+    qpos[0] += 10
+    away = renderer.render(qpos, qvel, 1.0)
+    renderer.close()
+    first_seen_away = renderer.render(qpos, qvel, 1.0)
+    renderer.close()
+    assert at_home.std() > 0
+    pictures = [away, first_seen_away] if name == "Hopper-v5" else [away]  # Ant's first picture is aimed at its geoms
+    for picture in pictures:
+        assert np.isclose(picture, at_home, rtol=0, atol=1e-5).mean() > 0.99  # all but the floor's edge
+
+
+@pytest.mark.usefixtures("offscreen")
+def test_renderers_of_several_models_draw_in_turn() -> None:
+    """Each has a context of its own, with its own textures."""
+    renderers, states = [], []
+    for name in ("Ant-v5", "QuadrupedFlat-v0"):
+        arguments = dict(gymnasium.spec(f"simengine/{name}").kwargs)
+        task = split_arguments(arguments.pop("task"), arguments)[0]
+        renderers.append(Renderer(task, "rgb_array", RenderOptions(width=64, height=48)))
+        states.append((task.load().mj.qpos0, np.zeros(task.load().mj.nv), 0.0))
+    first, second = ([renderer.render(*state) for renderer, state in zip(renderers, states, strict=True)] for _ in "ab")
+    for renderer in renderers:
+        renderer.close()
+    np.testing.assert_array_equal(first, second)
 
 
 @pytest.mark.usefixtures("offscreen")

@@ -30,6 +30,7 @@ def test_updates_are_the_whole_rollouts() -> None:
         ({"gamma": 1.5}, "argument gamma must be between 0 and 1, not 1.5"),
         ({"learning_rate": 0.0}, "argument learning_rate must be greater than 0"),
         ({"seed": -1}, "argument seed must be at least 0"),
+        ({"algorithm": "sac"}, "argument algorithm must be one of ppo, not 'sac'"),
         ({"hidden_sizes": (64, 0)}, "argument hidden_sizes must be widths of at least 1"),
         ({"minibatches": 7}, "a rollout of 64 x 64 steps does not split into 7 equal minibatches"),
         ({"total_steps": 100}, "total_steps is 100, less than one rollout"),

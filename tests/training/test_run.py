@@ -207,12 +207,16 @@ def test_checkpoints_of_another_training_are_refused(tmp_path: Path) -> None:
         checkpoint.restore(tmp_path, {"a": np.ones(3)})
 
 
-def test_a_full_disk_keeps_what_was_saved(tmp_path: Path, tiny: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("room", [0, 3])
+def test_a_full_disk_keeps_what_was_saved(
+    room: int, whole: simengine_training.Result, tmp_path: Path, tiny: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is room for some files: for none, so that not even the first checkpoint is written, or for one."""
     save, calls = np.savez, list[int]()
 
     def full(file: Any, *arrays: Any, **named: Any) -> None:
         calls.append(1)
-        if "about" in named and len(calls) > 3:
+        if "about" in named and len(calls) > room:
             raise OSError(28, "No space left on device")
         save(file, *arrays, **named)
 
@@ -220,8 +224,9 @@ def test_a_full_disk_keeps_what_was_saved(tmp_path: Path, tiny: Any, monkeypatch
         patch.setattr(np, "savez", full)
         with pytest.raises(TrainingError, match=r"No space left on device\); make room there, then resume"):
             simengine_training.train(tiny(), tmp_path)
-    assert [path.suffix for path in (tmp_path / "checkpoints").iterdir()] == [".npz"]
+    assert [path.suffix for path in (tmp_path / "checkpoints").iterdir()] == [".npz"] * (room > 0)
     assert simengine_training.resume(tmp_path).finished
+    assert_same(whole.folder, tmp_path)
 
 
 def test_reward_that_is_not_finite_is_named(tmp_path: Path, tiny: Any) -> None:

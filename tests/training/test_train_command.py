@@ -74,6 +74,24 @@ def test_a_call_that_is_out_of_time_is_resumed(tmp_path: Path, capsys: pytest.Ca
     assert "384" in capsys.readouterr().out
 
 
+@pytest.mark.filterwarnings("always::simengine_training.checkpoint.DamagedCheckpointWarning")
+def test_a_damaged_checkpoint_is_told_in_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = str(tmp_path / "out")
+    for call in (
+        ["train", point.ID, *QUICK, "--out", out, "--minutes", "0"],
+        ["train", "--resume", out, "--minutes", "0"],
+    ):
+        assert main(call) == 3
+    capsys.readouterr()
+    newest = tmp_path / "out" / "checkpoints" / "00000002.npz"
+    newest.write_bytes(newest.read_bytes()[:-100])
+    assert main(["train", "--resume", out]) == 0
+    first, *others = capsys.readouterr().err.splitlines()
+    assert first.startswith(f"simengine: checkpoint {newest} is damaged (")
+    assert first.endswith("; the one before it is taken")
+    assert "update 2/3" in others[0]
+
+
 def test_several_seeds_in_one_call_which_goes_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -132,6 +150,8 @@ def test_events_of_tensorboard(tmp_path: Path, capsys: pytest.CaptureFixture[str
         (["suite", "--tasks", "antt"], "the suite has no task 'antt' (did you mean 'ant'?)"),
         (["ant", "--tasks", "ant"], "--tasks goes with 'suite'"),
         (["ant", "--seeds", "1", "--seed", "1"], "--seeds and --seed exclude each other"),
+        (["ant", "algorithm=sac"], "argument algorithm must be one of ppo, not 'sac'"),
+        (["ant", "--config", "no/such.yaml"], "no/such.yaml cannot be read (No such file or directory)"),
         (["ant", "activation=tanhh"], "argument activation must be one of elu, relu, silu, tanh, not 'tanhh'"),
     ],
 )
@@ -139,6 +159,12 @@ def test_wrong_calls_exit_with_2(arguments: list[str], message: str, capsys: pyt
     code, printed = wrong(capsys, *arguments)
     assert code == 2
     assert message in printed
+
+
+def test_an_unknown_option_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["train", "ant", "--num-env", "64", "--rollout-step=3", "--gama", "0.9"])
+    assert "unrecognized arguments: --gama 0.9 (did you mean '--gamma'?)" in capsys.readouterr().err
 
 
 def test_a_folder_without_training_is_named(capsys: pytest.CaptureFixture[str]) -> None:

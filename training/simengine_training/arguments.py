@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any
 
 from simengine_training.numpy_policy import ACTIVATIONS
+
+ALGORITHMS = ("ppo",)
 
 
 def option(default: Any, text: str) -> Any:
@@ -26,6 +29,7 @@ class Arguments:
     env_arguments: dict[str, Any] = field(
         default_factory=dict, metadata={"help": "further arguments of the environment, such as its backend"}
     )
+    algorithm: str = option("ppo", "how the policy learns: ppo")
     seed: int = option(0, "seed of the environments, of the first weights and of the actions")
     num_envs: int = option(64, "environments stepped at once")
     rollout_steps: int = option(64, "steps of every environment between two updates")
@@ -75,8 +79,8 @@ class Arguments:
         for name in ("gamma", "gae_lambda"):
             self._check(name, 0 <= getattr(self, name) <= 1, "between 0 and 1")
         self._check("hidden_sizes", all(size >= 1 for size in self.hidden_sizes), "widths of at least 1")
-        if self.activation not in ACTIVATIONS:
-            raise ValueError(f"argument activation must be one of {', '.join(ACTIVATIONS)}, not {self.activation!r}")
+        for name, known in (("algorithm", ALGORITHMS), ("activation", ACTIVATIONS)):
+            self._check_name(name, known)
         if self.num_envs % self.devices or self.batch_size // self.devices % self.minibatches:
             raise ValueError(
                 f"a rollout of {self.num_envs} x {self.rollout_steps} steps does not split into {self.minibatches} "
@@ -100,6 +104,10 @@ class Arguments:
                 raise TypeError(f"argument {entry.name} must be {kind}, not {value!r}")
         if not all(isinstance(size, int) for size in self.hidden_sizes):
             raise TypeError(f"argument hidden_sizes must hold whole numbers, not {self.hidden_sizes!r}")
+
+    def _check_name(self, name: str, known: Iterable[str]) -> None:
+        if getattr(self, name) not in known:
+            raise ValueError(f"argument {name} must be one of {', '.join(known)}, not {getattr(self, name)!r}")
 
     def _check(self, name: str, holds: bool, range_: str) -> None:
         if not holds:

@@ -51,6 +51,11 @@ def save(folder: Path, state: Any, updates: int) -> Path:
     return path
 
 
+def exists(folder: Path) -> bool:
+    """Whether a training has written a checkpoint, damaged or not."""
+    return bool(_all(folder))
+
+
 def restore(folder: Path, template: Any) -> tuple[Any, int]:
     """Read the newest checkpoint that is whole.
 
@@ -85,7 +90,8 @@ def restore(folder: Path, template: Any) -> tuple[Any, int]:
 
 def _read(path: Path) -> tuple[list[str], list[np.ndarray]]:
     """What a checkpoint says about itself, and its arrays. Raises ValueError if its checksum is another."""
-    with np.load(path, allow_pickle=False) as file:
+    # opened here, since NumPy leaves open a file that is no whole archive
+    with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
         about = [str(text) for text in file["about"]]
         leaves = [file[f"arr_{k}"] for k in range(len(file.files) - 1)]
     if _digest(leaves) != about[2]:

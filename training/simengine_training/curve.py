@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 Row = dict[str, float]  # NaN stands for a value that an update did not have, such as a return if no episode ended
 
@@ -72,6 +74,45 @@ def latest_mean(rows: list[Row], sums: str) -> float:
         if number >= MEAN_OVER:
             break
     return total / number if number else float("nan")
+
+
+class Picture:
+    """The learning curve as PNG, which a thread draws while the training goes on.
+
+    Leaving its `with` block waits for the last picture.
+
+    Args:
+        path: file to write.
+        title: title above the picture.
+    """
+
+    def __init__(self, path: Path, title: str):
+        self._path, self._title = path, title
+        self._pool = ThreadPoolExecutor(1, "picture")
+        self._drawing: Future[None] | None = None
+
+    def draw(self, rows: list[Row], evaluations: list[Row]) -> None:
+        """Draw these rows, once the picture before is done.
+
+        Raises:
+            OSError: the picture before could not be written.
+        """
+        self._wait()
+        self._drawing = self._pool.submit(plot, self._path, list(rows), list(evaluations), self._title)
+
+    def _wait(self) -> None:
+        if self._drawing is not None:
+            self._drawing.result()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._pool.shutdown()
+        if kind is None:
+            self._wait()
 
 
 def plot(path: Path, rows: list[Row], evaluations: list[Row], title: str) -> None:

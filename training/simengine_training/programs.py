@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
@@ -11,10 +11,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from simengine_envs import device_of
+from simengine_envs import PureEnv, device_of
 from simengine_training.arguments import Arguments
 from simengine_training.devices import mesh_of, same_on, worlds_over
 from simengine_training.iteration import Report, TrainState, make_first_worlds, make_iteration
+from simengine_training.memories import made_ahead
 from simengine_training.network import Network
 from simengine_training.numpy_policy import NumpyPolicy
 from simengine_training.ppo import first_learner
@@ -22,6 +23,8 @@ from simengine_training.processes import is_first, on_own_device, placed, wait_f
 from simengine_training.statistics import LIMIT
 from simengine_training.trial import Trial, make_trial
 from simengine_training.worlds import environment_of, seeds_of
+
+_THREADS = 8
 
 
 class Programs:
@@ -44,14 +47,21 @@ class Programs:
         self.env = environment_of(arguments.env_id, arguments.env_arguments)
         self.device = device_of(self.env.backend)
         self.mesh = mesh_of(self.device, arguments.devices)
-        self._pool = ThreadPoolExecutor(3, "compile")
+        self._pool = ThreadPoolExecutor(_THREADS, "compile")
+        ahead = [] if self.mesh else made_ahead(self.env, arguments.num_envs, self._pool)
+        trial = None
+        if arguments.eval_episodes and is_first():
+            env = environment_of(arguments.env_id, arguments.env_arguments, autoreset=False)
+            trial = env, [] if self.mesh else made_ahead(env, arguments.eval_episodes, self._pool)
+        self._made = [making.result() for making in ahead]
         with self.scope():
-            one = jax.eval_shape(self.env.reset, np.zeros(1, np.uint32))[1]
-            self.network = Network(one.shape[1], self.env.action_size, arguments.hidden_sizes, arguments.activation)
             self._seeds = seeds_of(arguments.seed, 0, arguments.num_envs)
             first = make_first_worlds(self.env, arguments, self.mesh)
+            worlds = jax.eval_shape(first, self._seeds)
+            sizes = worlds.observation.shape[1], self.env.action_size
+            self.network = Network(*sizes, arguments.hidden_sizes, arguments.activation)
             learner = jax.eval_shape(lambda: first_learner(arguments, self.network))
-            self.shapes = TrainState(learner, jax.eval_shape(first, self._seeds))
+            self.shapes = TrainState(learner, worlds)
         iteration = make_iteration(self.env, self.network, arguments, self.mesh)
         self._first = self._compiled(
             first, jax.ShapeDtypeStruct(self._seeds.shape, np.uint32, sharding=self._split), out_shardings=self._split
@@ -62,7 +72,7 @@ class Programs:
             donate_argnums=0,
             out_shardings=(TrainState(self._same, self._split), self._same),
         )
-        self._trial = self._compile_trial() if arguments.eval_episodes and is_first() else None
+        self._trial = None if trial is None else self._compile_trial(*trial)
 
     @contextmanager
     def scope(self) -> Iterator[None]:
@@ -112,14 +122,20 @@ class Programs:
             high=np.asarray(high, np.float32),
         )
 
-    def _compile_trial(self) -> Future[Any]:
-        env = environment_of(self.arguments.env_id, self.arguments.env_arguments, autoreset=False)
+    def _compile_trial(self, env: PureEnv, ahead: list[Future[Any]]) -> Future[Any]:
         self._trial_seeds = seeds_of(self.arguments.seed, 1, self.arguments.eval_episodes)
         learner = self.shapes.learner
-        return self._compiled(make_trial(env, self.network), learner.params, learner.observations, self._trial_seeds)
+        run = make_trial(env, self.network)
+        return self._compiled(run, learner.params, learner.observations, self._trial_seeds, after=ahead)
 
-    def _compiled(self, function: Callable[..., Any], *inputs: Any, **options: Any) -> Future[Any]:
+    def _compiled(
+        self, function: Callable[..., Any], *inputs: Any, after: Iterable[Future[Any]] = (), **options: Any
+    ) -> Future[Any]:
+        """Trace and compile a function in a thread, once what it needs is made."""
+
         def compile_() -> Any:
+            made = [making.result() for making in after]
+            self._made += made
             with self.scope():
                 return jax.jit(function, **options).lower(*inputs).compile()
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from simengine_training import checkpoint, curve
 from simengine_training.arguments import Arguments
-from simengine_training.curve import Row, RowFile
+from simengine_training.curve import Picture, Row, RowFile
 from simengine_training.errors import TrainingError
 from simengine_training.folder import check_shared, read_summary, write_summary
 from simengine_training.iteration import Report, TrainState
@@ -108,7 +108,7 @@ def resume(
         check_shared(folder)
         programs = Programs(Arguments(**summary["arguments"]))
         state, updates = None, 0
-        if (folder / "checkpoints").is_dir():
+        if checkpoint.exists(folder):
             state, updates = checkpoint.restore(folder, programs.shapes)
         if updates != (chosen := agreed(updates)):
             raise TrainingError(
@@ -148,12 +148,14 @@ class _Run:
         self.piece_began = began
         self.best = max((row["return_mean"] for row in self.evaluations.rows), default=-np.inf)
         self.on_row: OnRow | None = None
+        self.picture = Picture(folder / "curve.png", f"{self.arguments.env_id}, seed {self.arguments.seed}")
 
     def finish(self, on_row: OnRow | None, max_seconds: float | None) -> Result:
         """Do the remaining updates, or as many as the time allows."""
         self.on_row = on_row
         try:
-            finished = self._updates(max_seconds)
+            with self.picture:
+                finished = self._updates(max_seconds)
             return self._conclude(finished)
         except OSError as error:
             raise TrainingError(
@@ -225,8 +227,7 @@ class _Run:
         if not self.evaluations.rows:
             self._save_policy()  # the latest one is as good as any
         checkpoint.save(self.folder, state, self.updates)
-        title = f"{self.arguments.env_id}, seed {self.arguments.seed}"
-        curve.plot(self.folder / "curve.png", self.curve.rows, self.evaluations.rows, title)
+        self.picture.draw(self.curve.rows, self.evaluations.rows)
 
     def _evaluate(self) -> None:
         row: Row = agreed(self._evaluated() if is_first() else None)

@@ -47,7 +47,7 @@ def lay_ground(spec: mujoco.MjSpec, height: float) -> None:
     floor = spec.geom("floor")
     if floor is not None:
         spec.delete(floor)
-    look = {"name": "floor", "rgba": [0.6, 0.62, 0.6, 1], "contype": 1, "conaffinity": 1}
+    look = {"name": "floor", "material": _tiles(spec), "rgba": [1, 1, 1, 1], "contype": 1, "conaffinity": 1}
     if height == 0:
         spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[40, 40, 1], **look)
         return
@@ -56,6 +56,18 @@ def lay_ground(spec: mujoco.MjSpec, height: float) -> None:
     size = [HALF, HALF, height, _DEPTH]
     spec.add_hfield(name="ground", nrow=rows, ncol=columns, size=size, userdata=heights.ravel())
     spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_HFIELD, hfieldname="ground", **look)
+
+
+def _tiles(spec: mujoco.MjSpec) -> str:
+    """Name of a material of tiles, on which films show how a robot moves. The model gets it if it has none."""
+    name = "tiles"
+    if spec.material(name) is None:
+        checker = mujoco.mjtTexture.mjTEXTURE_2D, mujoco.mjtBuiltin.mjBUILTIN_CHECKER
+        colors = {"rgb1": [0.56, 0.58, 0.56], "rgb2": [0.64, 0.66, 0.64]}
+        spec.add_texture(name=name, type=checker[0], builtin=checker[1], width=64, height=64, **colors)
+        material = spec.add_material(name=name, texrepeat=[1, 1], texuniform=True)
+        material.textures[int(mujoco.mjtTextureRole.mjTEXROLE_RGB)] = name
+    return name
 
 
 def height_near(heights: np.ndarray, place: Array) -> Array:

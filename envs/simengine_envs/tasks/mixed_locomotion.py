@@ -104,7 +104,7 @@ class MixedLocomotion(MixedTask):
     xml_file: str = ""  # `robot` names the model
     frame_skip: int = 0
     weights: Mapping[str, float] = {"alive": 0.5, "control": -0.1}
-    default_camera_config: Mapping[str, Any] = {"distance": 4.0}
+    default_camera_config: Mapping[str, Any] = {"distance": 2.5}
     robots: tuple[str, ...] = ROBOTS
     period: float = 0.04
     reset_noise_scale: float = 0.05

@@ -1,0 +1,40 @@
+"""Makes an environment's memory and kernels on a GPU before its programs are traced, all calls side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Executor, Future
+from typing import Any
+
+import simengine
+from simengine_envs import PureEnv
+from simengine_envs.mixed_pure import shares
+
+
+def made_ahead(env: PureEnv, count: int, pool: Executor) -> list[Future[Any]]:
+    """Make memory for steps and evaluations of an environment, each in a thread of its own.
+
+    A step that is traced later finds the memory of the equal one that was made here, as long as that lives. Without
+    this, each trace would compile its kernels by itself.
+
+    Args:
+        env: the environment, of one robot or of several.
+        count: number of worlds.
+        pool: threads.
+
+    Returns:
+        The functions in the making, to be kept; none on backends that compile little.
+    """
+    if env.backend != "cuda" or env.dtype != "float32":
+        return []
+    return [pool.submit(make, *arguments, **options) for make, arguments, options in _functions(env, count)]
+
+
+def _functions(env: PureEnv, count: int) -> Iterator[tuple[Any, tuple[Any, ...], dict[str, Any]]]:
+    """What makes each function of the environment, with its arguments."""
+    parts: tuple[PureEnv, ...] = getattr(env, "parts", (env,))
+    for part, worlds in zip(parts, shares(count, len(parts)), strict=True):
+        keep = tuple(sorted(set(part.task.derived)))
+        options = {"backend": part.backend, "keep": keep, "num_worlds": worlds, **part.room}
+        yield simengine.make_forward, (part.model,), options
+        yield simengine.make_step, (part.model,), {"steps": part.task.frame_skip, **options}
