@@ -104,11 +104,12 @@ int64_t issuer_check(Issuer* issuer, const int32_t* numbers, int64_t count, int6
     return static_cast<int64_t>(all.size());
 }
 
-// Enables or disables nodes of an executable graph with the driver's cuGraphNodeSetEnabled. Returns its status.
-int32_t nodes_enable(int64_t function, int64_t graph, const int64_t* nodes, int64_t count, uint32_t enabled) {
+// Enables the first `on` of some nodes of an executable graph, and disables the others, with the driver's
+// cuGraphNodeSetEnabled. Returns its status.
+int32_t nodes_switch(int64_t function, int64_t graph, const int64_t* nodes, int64_t on, int64_t count) {
     auto enable = reinterpret_cast<int (*)(int64_t, int64_t, unsigned)>(function);
     for (int64_t i = 0; i < count; ++i)
-        if (int status = enable(graph, nodes[i], enabled)) return status;
+        if (int status = enable(graph, nodes[i], i < on)) return status;
     return 0;
 }
 

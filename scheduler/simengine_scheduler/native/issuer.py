@@ -74,7 +74,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "issuer_issue_plan": (_INT, [_POINTER, _POINTER, _POINTER]),
     "issuer_free_plan": (None, [_POINTER]),
     "issuer_check": (_LONG, [_POINTER, _POINTER, _LONG, _LONG, _POINTER, _POINTER, _LONG]),
-    "nodes_enable": (_INT, [_LONG, _LONG, _POINTER, _LONG, ctypes.c_uint32]),
+    "nodes_switch": (_INT, [_LONG, _LONG, _POINTER, _LONG, _LONG]),
 }
 
 
@@ -226,6 +226,9 @@ class Issuer:
         self._library.issuer_check(self._handle, _at(numbers), len(numbers), window, None, None, 0)
 
 
-def enable_nodes(function: int, graph: int, nodes: array[int], enabled: bool) -> int:
-    """Enable or disable nodes of an executable graph by their handles. Returns the driver's status."""
-    return int(library().nodes_enable(function, graph, _at(nodes), len(nodes), enabled))
+def switch_nodes(function: int, graph: int, nodes: array[int], on: int) -> int:
+    """Enable the first `on` of some nodes of an executable graph, by handles, and disable the others.
+
+    Returns the driver's status.
+    """
+    return int(library().nodes_switch(function, graph, _at(nodes), on, len(nodes)))

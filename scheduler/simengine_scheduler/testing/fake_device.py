@@ -148,13 +148,13 @@ class FakeDevice:
         self.updates += 1
         self.graphs[graph][0][node] = launch.bound()
 
-    def enable_nodes(self, graph: int, nodes: Sequence[int], enabled: bool) -> None:
-        """Enable or disable nodes. Raises ValueError for a graph that is not updatable."""
+    def switch_nodes(self, graph: int, on: Sequence[int], off: Sequence[int]) -> None:
+        """Enable and disable nodes. Raises ValueError for a graph that is not updatable."""
         if graph not in self._updatable:
             raise ValueError(f"graph {graph} cannot be updated; build it with build_updatable_graph")
-        self.switched += len(nodes)
-        disabled = self._updatable[graph]
-        (disabled.difference_update if enabled else disabled.update)(nodes)
+        self.switched += len(on) + len(off)
+        self._updatable[graph].difference_update(on)
+        self._updatable[graph].update(off)
 
     def launch_graph(self, graph: int, stream: int) -> None:
         """Put each launch on a stream of its own, behind what it waits for, between two points of `stream`."""
