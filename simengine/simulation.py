@@ -190,6 +190,22 @@ class Simulation:
         group.leave("was removed from its simulation; take one of sim.groups")
         engine.remove(group.index)
 
+    def pause(self, paused: Sequence[bool] | np.ndarray) -> None:
+        """Say of every group whether `step` leaves it out. It takes less time than `Group.paused` of each group.
+
+        Args:
+            paused: one value for each of `groups`, in their order.
+
+        Raises:
+            ValueError: there are more or fewer values than groups.
+        """
+        values = paused.tolist() if isinstance(paused, np.ndarray) else paused
+        if len(values) != len(self.groups):
+            raise ValueError(
+                f"pause(...) got {len(values)} values and there are {len(self.groups)} groups; give one per group"
+            )
+        self._engine.paused = {group.index for group, own in zip(self.groups, values, strict=True) if own}
+
     # ------------------------------------------------------------------------------------------------ stepping
 
     def step(self, n: int = 1, ctrl: Controls | None = None) -> None:

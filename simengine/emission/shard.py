@@ -54,6 +54,9 @@ class ShardEmitter:
     Attributes:
         factory: as given.
         shard: as given.
+        evaluations: number of evaluations in a step.
+        can_go_ahead: whether steps may be issued ahead of counts. Models with islands cannot, since islands are counted
+            too.
         bad_worlds: number of worlds that were stopped, at the latest count.
     """
 
@@ -68,6 +71,8 @@ class ShardEmitter:
         self.factory = factory
         self._island_factories = island_factories
         self._plan = store.plan
+        self.evaluations = store.plan.evaluations
+        self.can_go_ahead = store.plan.can_go_ahead
         steps = store.plan.step_kernel
         self._step_calls = None if steps is None else StepCalls(store, factory, steps)
         self.shard = shard
@@ -75,10 +80,11 @@ class ShardEmitter:
         self._latest_whole: WholeStep | None = None
         self.bad_worlds = 0
         self._totals: np.ndarray = store.totals_host[shard.index_in_group]
+        self._bad = memoryview(self._totals)[_COLUMN_OF_BAD:]  # of which one entry is read faster than of an array
         self._bound: dict[tuple[str, int, frozenset[str], bool], BoundEvaluation] = {}
         self._whole_steps: dict[frozenset[str], WholeStep] = {}
         self._lists: dict[tuple[frozenset[str], int, bool, bool], tuple[FixedList, list[EmittedCall]]] = {}
-        self._progress: np.ndarray = store.progress_host[shard.index_in_group]
+        self._progress = memoryview(store.progress_host[shard.index_in_group])
         self._passed: tuple[int, int] = (0, 0)
         self._note_passed()
 
@@ -89,11 +95,6 @@ class ShardEmitter:
 
     def _begin_log(self, log: list[EmittedCall]) -> None:
         self._log, self._latest_whole = log, None
-
-    @property
-    def evaluations(self) -> int:
-        """Number of evaluations in a step."""
-        return self._plan.evaluations
 
     def steps(self, n: int, keep: frozenset[str], done: int = 0) -> Iterator[Item]:
         """Emit steps by counts.
@@ -112,11 +113,6 @@ class ShardEmitter:
             wanted = self._plan.wanted_of(keep, rk_stage) if step == n - 1 else frozenset()
             yield from self._evaluate(self._evaluation(integrator, rk_stage, wanted))
 
-    @property
-    def can_go_ahead(self) -> bool:
-        """Whether steps may be issued ahead of counts. Models with islands cannot, since islands are counted too."""
-        return self._plan.can_go_ahead
-
     def ahead(self, keep: frozenset[str], rounds: int = 1, controlled: bool = False, whole: bool = False) -> FixedList:
         """The calls of steps that are issued ahead of counts. `arrive` says how many evaluations were made.
 
@@ -127,13 +123,14 @@ class ShardEmitter:
             whole: whether to use the kernel of whole steps, if the shard has one.
         """
         key = (keep, rounds, controlled, whole)
-        if key not in self._lists:
+        made = self._lists.get(key)
+        if made is None:
             make = self._steps_whole if whole and self._step_calls else self._steps_ahead
             steps = make(keep, rounds, controlled)
             log = [EmittedCall(call, self.shard.size) for call in steps[-1]]
-            self._lists[key] = FixedList(call for calls in steps for call in calls), log
-        fixed, log = self._lists[key]
-        self._begin_log(log)
+            made = self._lists[key] = FixedList(call for calls in steps for call in calls), log
+        fixed, self._log = made
+        self._latest_whole = None
         return fixed
 
     def _steps_whole(self, keep: frozenset[str], rounds: int, controlled: bool) -> list[Sequence[KernelCall]]:
@@ -210,7 +207,7 @@ class ShardEmitter:
 
     def arrive_whole(self) -> None:
         """Update `bad_worlds` after whole steps have run."""
-        self.bad_worlds = int(self._totals[_COLUMN_OF_BAD])
+        self.bad_worlds = self._bad[0]
 
     def arrive(self, n: int, keep: frozenset[str], whole: bool = False) -> int:
         """Find out, after steps ahead of counts have run, how many evaluations they made.
@@ -225,10 +222,12 @@ class ShardEmitter:
         Returns:
             The number of evaluations made since the last call.
         """
+        self.bad_worlds = self._bad[0]
+        by_steps = (n - bool(keep)) * self.evaluations if whole and self._step_calls else 0
+        if by_steps and not keep:
+            return by_steps
         passed, full = self._note_passed()
-        if whole and self._step_calls:
-            passed += (n - bool(keep)) * self.evaluations
-        self.bad_worlds = int(self._totals[_COLUMN_OF_BAD])
+        passed += by_steps
         if full:
             totals = self._totals.tolist()
             self._store.arena("contact", self.shard.index_in_group).reserve(totals[COLUMNS.index("ncon")])
@@ -257,7 +256,7 @@ class ShardEmitter:
                 for space, (table, first, number) in item.needs:
                     counts[table] = self._store.host_counts(table)[place].tolist()
                     self._store.arena(space, place).reserve(sum(counts[table][first : first + number]))
-                self.bad_worlds = int(self._totals[_COLUMN_OF_BAD])
+                self.bad_worlds = self._bad[0]
                 continue
             units = item.units if item.counted is None else counts[item.counted.table][item.counted.first]
             if units:
