@@ -40,6 +40,7 @@ from ..planning.planners import Placement, in_program_order
 from ..tracing.trace import Trace
 from .base import Executor, Options, finish_run
 from .compiled import make_compiled
+from .compiled_lists import are_lists
 from .cuda import CudaRun, Lanes, issue_call, release, wait_for
 from .recorder import start_recording
 from .scripts import ScriptRun, Scripts
@@ -184,6 +185,8 @@ class StreamsExecutor(Executor):
         if self._compiled is not None:
             if Scripts.serve(emitters):
                 return self._compiled.run_lists(emitters, home, trace)  # type: ignore[arg-type]
+            if trace.record == "off" and are_lists(emitters):
+                return self._compiled.run_counted(emitters, home, trace)  # type: ignore[arg-type]
             return self._compiled.run_emitters(emitters, home, trace)
         if not Scripts.serve(emitters):
             return self._run_emitters(emitters, home, trace)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from ..core.calls import Emitter, FixedList, KernelCall
+from ..core.counted import CountedList
 from ..core.emission import Feeder
 from ..cuda.driver import Driver, EventPool
 from ..native.issuer import Issuer, Plan
@@ -19,6 +20,7 @@ from ..tracing.events import Step, StepKind
 from ..tracing.trace import Trace
 from .base import Options, finish_run
 from .compiled import CompiledCalls, issue_all, taking_turns
+from .compiled_lists import CompiledLists, Known, latest_of, numbers_of, run_lists
 from .cuda import CudaRun, Lanes
 from .recorder import start_recording
 
@@ -38,6 +40,7 @@ class CompiledStreams:
         self.lanes = lanes
         self.pool = pool
         self.calls = calls
+        self.lists = CompiledLists(calls)
         self._plans: OrderedDict[tuple[int, ...], Plan] = OrderedDict()
 
     def run_emitters(self, emitters: Iterable[Emitter], home: int, trace: Trace) -> Trace:
@@ -56,6 +59,15 @@ class CompiledStreams:
                         feeder.release(seq)
             run.join()
             return finish_run(trace, feeder, run.recorder)
+
+    def run_counted(self, lists: Sequence[CountedList | FixedList], home: int, trace: Trace) -> Trace:
+        """Issue counted lists, with fixed ones among them."""
+        self.make_room()
+        known = self.lists.known(lists)
+        with _Run(self, trace, home, self.options.window) as run:
+            run.issue_counted(self.lists, known)
+            run.join()
+            return trace
 
     def run_lists(self, lists: Sequence[FixedList], home: int, trace: Trace) -> Trace:
         """Issue fixed lists by their plan. The plans of the latest runs are kept."""
@@ -79,6 +91,7 @@ class CompiledStreams:
         """Forget all calls if there are too many, and with them the plans that have their numbers."""
         if self.calls.make_room():
             self._plans.clear()
+            self.lists.forget()
 
     def _plan(self, lists: Sequence[FixedList], numbers: Sequence[array[int]]) -> Plan:
         key = tuple(map(id, lists))
@@ -140,6 +153,13 @@ class _Run(CudaRun):
         )
         self.latest = calls[-1]
         self._issued += len(calls)
+
+    def issue_counted(self, lists: CompiledLists, known: Sequence[Known]) -> None:
+        """Issue the programs of counted lists."""
+        lists.programs.begin(numbers_of(known))
+        counters = self._trace.counters
+        counters.calls, counters.awaits = run_lists(self, lists, known, self._handle, self._issuer.issued)
+        self.latest = latest_of(known) or self.latest
 
     def issue_plan(self, plan: Plan, lists: Sequence[FixedList]) -> None:
         """Issue the plan of some lists."""

@@ -1,8 +1,10 @@
 // The functions of the issuer that Python calls, through ctypes. Addresses and handles are integers of 64 bits.
 #include "issuer.h"
+#include "programs.h"
 
 using issue::Issuer;
 using issue::Plan;
+using issue::Programs;
 
 extern "C" {
 
@@ -103,6 +105,47 @@ int64_t issuer_check(Issuer* issuer, const int32_t* numbers, int64_t count, int6
     for (size_t i = 0; i < all.size() && static_cast<int64_t>(i) < room; ++i) found[i] = all[i];
     return static_cast<int64_t>(all.size());
 }
+
+Programs* programs_make(Issuer* issuer) { return new Programs(*issuer); }
+
+void programs_free(Programs* programs) { delete programs; }
+
+// Adds a program of entries by 3 words each: kind, number, address of the count. Returns its number.
+int32_t programs_add(Programs* programs, const int64_t* words, int64_t entries) { return programs->add(words, entries); }
+
+int32_t programs_add_table(Programs* programs) { return programs->add_table(); }
+
+void programs_set(Programs* programs, int32_t table, int32_t count, int32_t number) {
+    programs->set(table, count, number);
+}
+
+void programs_forget(Programs* programs) { programs->forget(); }
+
+void programs_begin(Programs* programs, const int32_t* chosen, int64_t number, int64_t handle, const int64_t* events) {
+    programs->begin(chosen, number, handle, events);
+}
+
+// Runs until all programs have ended, or Python has to do something. Writes the turn, its entry and count, how many calls
+// were issued, and how many turns have arrived; then, as far as there is room, these turns and the entries that they
+// awaited at.
+int32_t programs_run(Programs* programs, int64_t* out, int64_t room) {
+    int32_t pause = programs->run();
+    out[0] = programs->turn;
+    out[1] = programs->entry;
+    out[2] = programs->count;
+    out[3] = programs->issued;
+    out[4] = static_cast<int64_t>(programs->arrived.size());
+    int64_t* found = out + 5;
+    for (size_t i = 0; i < programs->arrived.size() && 2 * static_cast<int64_t>(i) + 1 < room; ++i) {
+        found[2 * i] = programs->arrived[i];
+        found[2 * i + 1] = programs->at(programs->arrived[i]);
+    }
+    return pause;
+}
+
+int32_t programs_advance(Programs* programs) { return programs->advance() ? issue::DONE : issue::FAILED; }
+
+void programs_resume(Programs* programs) { programs->resume(); }
 
 // Enables the first `on` of some nodes of an executable graph, and disables the others, with the driver's
 // cuGraphNodeSetEnabled. Returns its status.

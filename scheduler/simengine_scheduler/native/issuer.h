@@ -79,25 +79,47 @@ class Issuer {
 
     // Issues calls as soon as the window can take them. `done` is how many have been issued already.
     Outcome issue(const int32_t* numbers, int64_t count, int64_t* done) {
-        forget_ended();
-        for (; *done < count; ++*done) {
-            const Call& call = calls[numbers[*done]];
-            at = next_ - first_;
-            if (!make_room()) return FAILED;
-            const auto& upstream = hazards.add(next_, call.combination);
-            ++next_;
-            stream_ = tracks_.choose(positions(upstream));
-            if (!use(stream_)) return FAILED;
-            for (Seq other : tracks_.waits(positions_, stream_)) {
-                if (!check(driver_.wait(handles_[stream_], tracks_.at(other).event, 0))) return FAILED;
-                note(WAITED, other, stream_);
-            }
-            note(ISSUED, at, stream_);
-            if (!call.function) return FOREIGN;
-            if (!launch(call, handles_[stream_]) || !issued()) return FAILED;
-        }
+        for (; *done < count; ++*done)
+            if (Outcome outcome = issue_call(numbers[*done]); outcome != DONE) return outcome;
         return DONE;
     }
+
+    // Issues a call as soon as the window can take it.
+    Outcome issue_call(int32_t number) {
+        forget_ended();
+        const Call& call = calls[number];
+        at = next_ - first_;
+        if (!make_room()) return FAILED;
+        const auto& upstream = hazards.add(next_, call.combination);
+        ++next_;
+        stream_ = tracks_.choose(positions(upstream));
+        if (!use(stream_)) return FAILED;
+        for (Seq other : tracks_.waits(positions_, stream_)) {
+            if (!check(driver_.wait(handles_[stream_], tracks_.at(other).event, 0))) return FAILED;
+            note(WAITED, other, stream_);
+        }
+        note(ISSUED, at, stream_);
+        if (!call.function) return FOREIGN;
+        return launch(call, handles_[stream_]) && issued() ? DONE : FAILED;
+    }
+
+    // Launches a call on a stream, without a look at hazards.
+    Outcome launch_on(int32_t number, int64_t handle) {
+        const Call& call = calls[number];
+        if (!call.function) return FOREIGN;
+        return launch(call, handle) ? DONE : FAILED;
+    }
+
+    bool record_on(int64_t event, int64_t handle) { return check(driver_.record(event, handle)); }
+
+    // Whether an event has completed: 1, 0, or -1 for an error.
+    int query(int64_t event) {
+        int answer = driver_.query(event);
+        if (answer == NOT_READY) return 0;
+        return check(answer) ? 1 : -1;
+    }
+
+    int32_t stream_of(int64_t position) { return hazards.is_live(first_ + position) ? tracks_.at(position).stream : -1; }
 
     // Records what follows a call on its stream. Call it after a call without a function was launched.
     bool issued() {
@@ -113,20 +135,15 @@ class Issuer {
     // Whether a call is known to be complete, or is found to be so: 1, 0, or -1 for an error.
     int complete(int64_t position) {
         if (!hazards.is_live(first_ + position)) return 1;
-        int answer = driver_.query(tracks_.at(position).event);
-        if (answer == NOT_READY) return 0;
-        if (!check(answer)) return -1;
-        retire(position);
-        return 1;
+        int answer = query(tracks_.at(position).event);
+        if (answer == 1) retire(position);
+        return answer;
     }
 
     // Launches calls on one stream, in order.
     Outcome serial(const int32_t* numbers, int64_t count, int64_t* done, int64_t handle) {
-        for (; *done < count; ++*done) {
-            const Call& call = calls[numbers[*done]];
-            if (!call.function) return FOREIGN;
-            if (!launch(call, handle)) return FAILED;
-        }
+        for (; *done < count; ++*done)
+            if (Outcome outcome = launch_on(numbers[*done], handle); outcome != DONE) return outcome;
         return DONE;
     }
 

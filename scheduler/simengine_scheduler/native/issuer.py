@@ -74,6 +74,16 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "issuer_issue_plan": (_INT, [_POINTER, _POINTER, _POINTER]),
     "issuer_free_plan": (None, [_POINTER]),
     "issuer_check": (_LONG, [_POINTER, _POINTER, _LONG, _LONG, _POINTER, _POINTER, _LONG]),
+    "programs_make": (_POINTER, [_POINTER]),
+    "programs_free": (None, [_POINTER]),
+    "programs_add": (_INT, [_POINTER, _POINTER, _LONG]),
+    "programs_add_table": (_INT, [_POINTER]),
+    "programs_set": (None, [_POINTER, _INT, _INT, _INT]),
+    "programs_forget": (None, [_POINTER]),
+    "programs_begin": (None, [_POINTER, _POINTER, _LONG, _LONG, _POINTER]),
+    "programs_run": (_INT, [_POINTER, _POINTER, _LONG]),
+    "programs_advance": (_INT, [_POINTER]),
+    "programs_resume": (None, [_POINTER]),
     "nodes_switch": (_INT, [_LONG, _LONG, _POINTER, _LONG, _LONG]),
 }
 
@@ -82,7 +92,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
 def library() -> Any:
     """Load the compiled library, which is built at first use. Raises RuntimeError where it cannot be built."""
     folder = Path(__file__).parent
-    sources = [folder / name for name in ("issuer.cpp", "issuer.h", "streams.h", "hazards.h")]
+    sources = [folder / name for name in ("issuer.cpp", "issuer.h", "programs.h", "streams.h", "hazards.h")]
     loaded = ctypes.CDLL(str(build("issuer.so", sources)))
     for name, (result, arguments) in _SIGNATURES.items():
         function = getattr(loaded, name)
@@ -206,6 +216,11 @@ class Issuer:
         self._done[0] = done
         code = self._library.issuer_issue_plan(self._handle, plan.handle, _at(self._done))
         return Outcome(code), self._done[0]
+
+    @property
+    def handle(self) -> int:
+        """Address of the issuer in compiled code."""
+        return int(self._handle)
 
     def check(self, numbers: array[int], window: int) -> list[list[int]]:
         """Return for each call the positions of those that it must come after, in a window of so many calls.

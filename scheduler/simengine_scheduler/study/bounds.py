@@ -130,7 +130,8 @@ def _launching(order: Sequence[KernelCall], driver: Driver, options: Options) ->
             call.launch.issue(stream)
 
     def by_compiled() -> None:
-        assert compiled is not None and numbers is not None
+        assert compiled is not None
+        assert numbers is not None
         compiled.issuer.serial(numbers, 0, stream)
 
     issue: Callable[[], None] = by_python if compiled is None else by_compiled
