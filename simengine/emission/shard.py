@@ -25,27 +25,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import cast
 
 import numpy as np
 
 from simengine.emission.binding import BoundAwait, BoundEvaluation, BoundLaunch, bind
 from simengine.emission.calls import CallFactory, EmittedCall, Shard
+from simengine.emission.counted import CountedStep
 from simengine.emission.step_calls import StepCalls
 from simengine.emission.store import GroupStore
 from simengine.emission.whole import WholeStep, whole_step
-from simengine.plan.evaluation import Count
 from simengine.state.fields import COLUMNS, FIELDS
 from simengine_scheduler import AwaitCounts, CudaLaunch, FixedList, HostLaunch, KernelCall
-from simengine_scheduler.core import Arrival, Counted, CountedList, Emitter
+from simengine_scheduler.core import Emitter
 from simengine_scheduler.core.calls import Item
-from simengine_scheduler.core.counted import Entry
 
 ALL_FIELDS = frozenset(f.name for f in FIELDS)
 _COLUMN_OF_BAD = COLUMNS.index("bad")
-
-_CountedStep = tuple[CountedList, dict[KernelCall, int]]
 
 
 class ShardEmitter:
@@ -83,14 +79,13 @@ class ShardEmitter:
         self._step_calls = None if steps is None else StepCalls(store, factory, steps)
         self.shard = shard
         self._log: list[EmittedCall] = []
-        self._latest_whole: WholeStep | None = None
-        self._latest_counted: _CountedStep | None = None
+        self._latest: WholeStep | CountedStep | None = None  # which has the log instead
         self.bad_worlds = 0
         self._totals: np.ndarray = store.totals_host[shard.index_in_group]
         self._bad = memoryview(self._totals)[_COLUMN_OF_BAD:]  # of which one entry is read faster than of an array
         self._bound: dict[tuple[str, int, frozenset[str], bool], BoundEvaluation] = {}
         self._whole_steps: dict[frozenset[str], WholeStep] = {}
-        self._counted_steps: dict[frozenset[str], _CountedStep] = {}
+        self._counted_steps: dict[frozenset[str], CountedStep] = {}
         self._lists: dict[tuple[frozenset[str], int, bool, bool], tuple[FixedList, list[EmittedCall]]] = {}
         self._progress = memoryview(store.progress_host[shard.index_in_group])
         self._passed: tuple[int, int] = (0, 0)
@@ -99,13 +94,10 @@ class ShardEmitter:
     @property
     def log(self) -> list[EmittedCall]:
         """Calls of the latest step, in program order."""
-        if self._latest_counted is not None:
-            counted, units = self._latest_counted
-            return [EmittedCall(call, count or units[call]) for call, count in counted.calls()]
-        return self._log if self._latest_whole is None else self._latest_whole.log()
+        return self._log if self._latest is None else self._latest.log()
 
     def _begin_log(self, log: list[EmittedCall]) -> None:
-        self._log, self._latest_whole, self._latest_counted = log, None, None
+        self._log, self._latest = log, None
 
     def steps(self, n: int, keep: frozenset[str], done: int = 0) -> Emitter:
         """Emit steps by counts. A single step of one evaluation is a counted list, which compiled code can run.
@@ -117,10 +109,11 @@ class ShardEmitter:
             done: number of evaluations that have been made already and are left out.
         """
         if n == self.evaluations == 1 and done == 0:
-            step = self._counted_step(keep)
-            self._begin_log([])
-            self._latest_counted = step
-            return step[0]
+            step = self._counted_steps.get(keep)
+            if step is None:
+                step = self._counted_steps[keep] = self._counted_step(keep)
+            self._latest = step
+            return step.list
         return self._emit_steps(n, keep, done)
 
     def _emit_steps(self, n: int, keep: frozenset[str], done: int) -> Iterator[Item]:
@@ -190,9 +183,8 @@ class ShardEmitter:
         Args:
             keep: derived fields that must be valid after the step.
         """
-        self._begin_log([])
-        self._latest_whole = self.whole_step(keep)
-        return self._latest_whole.call
+        step = self._latest = self.whole_step(keep)
+        return step.call
 
     def whole_step(self, keep: frozenset[str]) -> WholeStep:
         """A whole step as one call on a CPU, with the program that it runs.
@@ -225,7 +217,7 @@ class ShardEmitter:
         return FixedList(item.call.sized(self.shard.size) for item in bound if isinstance(item, BoundLaunch))
 
     def arrive_whole(self) -> None:
-        """Update `bad_worlds` after whole steps have run."""
+        """Update `bad_worlds` after whole steps have run, or when the counts of a step have arrived."""
         self.bad_worlds = self._bad[0]
 
     def arrive(self, n: int, keep: frozenset[str], whole: bool = False) -> int:
@@ -268,47 +260,24 @@ class ShardEmitter:
         yield from self._evaluate(self._evaluation("", 0, ALL_FIELDS))
 
     def _evaluate(self, bound: BoundEvaluation) -> Iterator[Item]:
+        place, counts = self.shard.index_in_group, dict[str, list[int]]()
         for item in bound:
             if isinstance(item, BoundAwait):
                 yield AwaitCounts(item.scan.call)
-                self._take_counts(item)
+                for space, (table, first, number) in item.needs:
+                    counts[table] = self._store.host_counts(table)[place].tolist()
+                    self._store.arena(space, place).reserve(sum(counts[table][first : first + number]))
+                self.bad_worlds = self._bad[0]
                 continue
-            units = item.units if item.counted is None else int(self._count(item.counted)[0])
+            units = item.units if item.counted is None else counts[item.counted.table][item.counted.first]
             if units:
                 call = item.call.sized(units)
                 self._log.append(EmittedCall(call, units))
                 yield call
 
-    def _counted_step(self, keep: frozenset[str]) -> _CountedStep:
-        """A step of one evaluation as a counted list, and the units of those of its calls that have no count."""
-        if keep not in self._counted_steps:
-            entries: list[Entry] = []
-            units: dict[KernelCall, int] = {}
-            wanted = self._plan.wanted_of(keep, 0)
-            for item in self._evaluation(self._store.model.opt_integrator, 0, wanted):
-                if isinstance(item, BoundAwait):
-                    entries.append(Arrival(item.scan.call, partial(self._take_counts, item)))
-                elif item.counted is None:
-                    call = item.call.sized(item.units)
-                    entries.append(call)
-                    units[call] = item.units
-                else:
-                    entries.append(Counted(self._count(item.counted), item.call.sized))
-            self._counted_steps[keep] = CountedList(entries), units
-        return self._counted_steps[keep]
-
-    def _take_counts(self, item: BoundAwait) -> None:
-        """Give the arenas capacity for what was counted."""
-        place = self.shard.index_in_group
-        for space, (table, first, number) in item.needs:
-            need = sum(self._store.host_counts(table)[place][first : first + number].tolist())
-            self._store.arena(space, place).reserve(need)
-        self.bad_worlds = self._bad[0]
-
-    def _count(self, count: Count) -> np.ndarray:
-        """The place of a count in memory that the host sees, (1,) int32."""
-        row: np.ndarray = self._store.host_counts(count.table)[self.shard.index_in_group]
-        return row[count.first : count.first + 1]
+    def _counted_step(self, keep: frozenset[str]) -> CountedStep:
+        bound = self._evaluation(self._store.model.opt_integrator, 0, self._plan.wanted_of(keep, 0))
+        return CountedStep(bound, self._store, self.shard.index_in_group, self.arrive_whole)
 
     def _evaluation_of_chosen(self, wanted: frozenset[str], ahead: bool) -> BoundEvaluation:
         evaluation = self._plan.evaluation(self.shard.size, "", 0, wanted, ahead)

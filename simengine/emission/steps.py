@@ -94,7 +94,9 @@ def _advance(
     if together > 1:
         trace = _advance_together(executor, early, n, keep, controls, together, whole)
         return _catch_up(executor, early, n, keep, controls, whole) or trace
-    late = [emitter for emitter in emitters if not (ahead and emitter.can_go_ahead)] if len(early) < len(emitters) else []
+    late = (
+        [emitter for emitter in emitters if not (ahead and emitter.can_go_ahead)] if len(early) < len(emitters) else []
+    )
     kept = frozenset[str]()
     lists = [emitter.ahead(kept, whole=whole) for emitter in early]
     alike = 0 if late or controls else n - bool(keep)  # steps that repeat the same lists, with no work between them
