@@ -26,11 +26,13 @@ from simengine_scheduler.testing import CalledDevice
 from tests.scheduler.programs import Program, Spec, run_and_check, specs
 
 POLICIES = ["follow", "least_loaded", "round_robin"]
-EXECUTORS = ["serial", "streams"]
+EXECUTORS = ["serial", "streams", "polling"]
 
 
 def make(name: str, device: CalledDevice, table: Segments, **options: Any) -> Any:
     given_options = {"record": "order", "device": "cuda", **options}
+    if name == "polling":
+        name, given_options["completion"] = "streams", "polling"
     return make_executor(name, segments=table, driver=device, stream=0, **given_options)
 
 

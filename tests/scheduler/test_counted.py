@@ -79,7 +79,7 @@ def expected(number: int, runs: int, fixed: int = 0) -> int:
 @settings(max_examples=150, deadline=None)
 @given(
     st.integers(1, 6),
-    st.sampled_from(["serial", "streams"]),
+    st.sampled_from(["serial", "streams", "polling"]),
     st.booleans(),
     st.sampled_from([1, 2, 32]),
     st.integers(1, 4),
@@ -93,7 +93,8 @@ def test_results_are_those_of_python(
     device, table = CalledDevice(seed, eagerness), Segments()
     work = [Work(device, table, number, foreign and number % 2 == 0) for number in range(lists)]
     options: dict[str, Any] = {"window": window, "streams": streams, "compiled": compiled, "device": "cuda"}
-    executor = make_executor(name, segments=table, driver=device, stream=0, **options)
+    options["completion"] = "polling" if name == "polling" else "events"
+    executor = make_executor(name.replace("polling", "streams"), segments=table, driver=device, stream=0, **options)
     for run in range(5):
         trace = executor.run([one.fixed if run < 2 and one.number == 1 else one.list for one in work])
         executor.synchronize()
@@ -134,13 +135,14 @@ def test_a_call_that_is_awaited_stands_before() -> None:
         CountedList([Arrival(count, lambda: None), count])
 
 
-@pytest.mark.parametrize("name", ["serial", "streams"])
+@pytest.mark.parametrize(("name", "completion"), [("serial", "events"), ("streams", "events"), ("streams", "polling")])
 @pytest.mark.parametrize("foreign", [False, True])
-def test_a_refused_launch_is_named(name: str, foreign: bool) -> None:
+def test_a_refused_launch_is_named(name: str, completion: str, foreign: bool) -> None:
     device, table = CalledDevice(1), Segments()
     work = Work(device, table, 0)
     bad = KernelCall("bad", _Refused(device, foreign), (), (table.intern("y"),))
-    executor = make_executor(name, segments=table, driver=device, stream=0, device="cuda")
+    options: dict[str, Any] = {"driver": device, "stream": 0, "device": "cuda", "completion": completion}
+    executor = make_executor(name, segments=table, **options)
     lists = CountedList([work.list.entries[0], bad])  # type: ignore[list-item]
     for given_lists in ([lists], [lists, work.list]):
         with pytest.raises(CallError) as found:

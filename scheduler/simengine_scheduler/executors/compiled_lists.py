@@ -154,7 +154,7 @@ def run_lists(
             lists.look_up(known[halt.turn], halt.entry, halt.count)
         else:
             outcome = Outcome.FAILED
-            call = run.latest = _call_at(known[halt.turn], halt)
+            call = run.latest = lists.calls.by_number[lists.calls.issuer.state().number]
             if halt.pause is Pause.FOREIGN:
                 try:
                     call.launch.issue(foreign())
@@ -181,13 +181,6 @@ def _arrive(lists: CompiledLists, known: Sequence[Known], halt: Halt) -> None:
     if moved:
         lists.calls.hand_over()
     lists.programs.resume()
-
-
-def _call_at(own: Known, halt: Halt) -> KernelCall:
-    entry = (own.given.entries if isinstance(own.given, CountedList) else own.given)[halt.entry]
-    call = entry.call(halt.count) if isinstance(entry, Counted) else entry
-    assert isinstance(call, KernelCall)
-    return call
 
 
 def latest_of(known: Sequence[Known]) -> KernelCall | None:

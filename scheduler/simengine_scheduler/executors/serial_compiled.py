@@ -97,7 +97,7 @@ class _Run(CudaRun):
     def _issue(self, numbers: array[int], calls: list[KernelCall]) -> None:
         issuer, home = self._calls.issuer, self._home
         self._calls.hand_over()
-        issue_all(self, lambda done: issuer.serial(numbers, done, home), calls.__getitem__, issuer, lambda: home)
+        issue_all(self, lambda done: issuer.serial(numbers, done, home), self._calls, lambda: home)
         if calls:
             self.latest = calls[-1]
 

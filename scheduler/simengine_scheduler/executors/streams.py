@@ -40,7 +40,6 @@ from ..planning.planners import Placement, in_program_order
 from ..tracing.trace import Trace
 from .base import Executor, Options, finish_run
 from .compiled import make_compiled
-from .compiled_lists import are_lists
 from .cuda import CudaRun, Lanes, issue_call, release, wait_for
 from .recorder import start_recording
 from .scripts import ScriptRun, Scripts
@@ -183,11 +182,7 @@ class StreamsExecutor(Executor):
         home = self._home = self.driver.current_stream() if self.options.stream is None else self.options.stream
         trace = Trace(self.name, self.options.record)
         if self._compiled is not None:
-            if Scripts.serve(emitters):
-                return self._compiled.run_lists(emitters, home, trace)  # type: ignore[arg-type]
-            if trace.record == "off" and are_lists(emitters):
-                return self._compiled.run_counted(emitters, home, trace)  # type: ignore[arg-type]
-            return self._compiled.run_emitters(emitters, home, trace)
+            return self._compiled.run(emitters, home, trace)
         if not Scripts.serve(emitters):
             return self._run_emitters(emitters, home, trace)
         script = self._scripts.of(emitters, trace)  # type: ignore[arg-type]

@@ -9,13 +9,13 @@ using issue::Programs;
 extern "C" {
 
 // The functions stand in the order in which `Driver` has them.
-Issuer* issuer_make(const int64_t* functions, int32_t streams, int32_t window, int32_t policy) {
+Issuer* issuer_make(const int64_t* functions, int32_t streams, int32_t window, int32_t policy, int32_t polling) {
     issue::Driver driver;
     driver.launch = reinterpret_cast<decltype(driver.launch)>(functions[0]);
     driver.record = reinterpret_cast<decltype(driver.record)>(functions[1]);
     driver.wait = reinterpret_cast<decltype(driver.wait)>(functions[2]);
     driver.query = reinterpret_cast<decltype(driver.query)>(functions[3]);
-    return new Issuer(driver, streams, window, policy);
+    return new Issuer(driver, streams, window, policy, polling != 0);
 }
 
 void issuer_free(Issuer* issuer) { delete issuer; }
@@ -61,21 +61,26 @@ int32_t issuer_issue(Issuer* issuer, const int32_t* numbers, int64_t count, int6
 
 int32_t issuer_issued(Issuer* issuer) { return issuer->issued() ? issue::DONE : issue::FAILED; }
 
-int32_t issuer_complete(Issuer* issuer, int64_t position) { return issuer->complete(position); }
+int32_t issuer_complete(Issuer* issuer, int64_t position) {
+    return issuer->progress() ? issuer->complete(position) : -1;
+}
+
+int32_t issuer_drain(Issuer* issuer) { return issuer->drain(); }
 
 int32_t issuer_serial(Issuer* issuer, const int32_t* numbers, int64_t count, int64_t* done, int64_t handle) {
     return issuer->serial(numbers, count, done, handle);
 }
 
-// Writes where the issuer is: position and stream handle of the latest call, status, and waits asked for and made. The
-// rest says of each stream whether it was used.
+// Writes where the issuer is: position, stream handle and number of the latest call, status, and waits asked for and made.
+// The rest says of each stream whether it was used.
 void issuer_state(const Issuer* issuer, int32_t streams, int64_t* out) {
     out[0] = issuer->at;
     out[1] = issuer->current();
     out[2] = issuer->status;
     out[3] = issuer->asked();
     out[4] = issuer->needed();
-    for (int32_t s = 0; s < streams; ++s) out[5 + s] = issuer->used(s);
+    out[5] = issuer->number;
+    for (int32_t s = 0; s < streams; ++s) out[6 + s] = issuer->used(s);
 }
 
 int64_t issuer_log(const Issuer* issuer, const int64_t** entries) {

@@ -169,12 +169,13 @@ class Programs {
 
     // Finds awaited calls that have ended. Of one stream, calls behind one that goes on are not looked at.
     bool poll() {
+        if (!in_order_ && !issuer_.progress()) return false;
         goes_on_.clear();
         size_t kept = 0;
         for (size_t i = 0; i < blocked_.size(); ++i) {
             const Cursor& own = cursors_[blocked_[i]];
             const int64_t awaited = own.positions[(*own.program)[own.at].what];
-            const int32_t stream = in_order_ ? 0 : issuer_.stream_of(awaited);
+            const int64_t stream = in_order_ ? 0 : issuer_.stream_of(awaited);
             int answer = 0;
             if (std::find(goes_on_.begin(), goes_on_.end(), stream) == goes_on_.end()) {
                 answer = in_order_ ? issuer_.query(own.event) : issuer_.complete(awaited);
@@ -194,7 +195,7 @@ class Programs {
     std::vector<Cursor> cursors_;    // of the run, by turn
     std::deque<int32_t> turns_;      // those that may go on
     std::vector<int32_t> blocked_;   // those that await a call, in the order of its issue
-    std::vector<int32_t> goes_on_;   // streams
+    std::vector<int64_t> goes_on_;   // streams
     int64_t handle_ = 0;
     bool in_order_ = false;
 };

@@ -102,7 +102,7 @@ def _on_host(order: Sequence[KernelCall]) -> list[float]:
 
 
 def _on_device(order: Sequence[KernelCall], driver: Driver) -> list[float]:
-    """Durations of calls on a device [s]: they are nodes of a graph, in a chain with an event before and behind each."""
+    """Durations of calls on a device [s]. They are nodes of a graph, in a chain, each between two events."""
     if not order:
         return []
     pool, stream = EventPool(driver, timing=True), driver.create_stream()
