@@ -9,6 +9,7 @@ shards is left out in each run.
     fixed     the shards' calls are fixed lists
     counted   the shards' calls are counted lists: three calls, a wait for 16 counts, and a call for each that is not
               0; the counts are drawn anew for each run
+    numbers   the same as emitted, and a number among the arguments of each call is changed before it is yielded
     scalars   generators yield new calls, with arguments of their own, over combinations of segments that are known
     fresh     the same, and no combination of segments came before
 
@@ -55,6 +56,7 @@ class Work:
         self._made = 0
         self.shards = [[self.call(shard, stage) for stage in range(STAGES)] for shard in range(SHARDS)]
         self.lists = [FixedList(calls) for calls in self.shards]
+        self._numbers = [[self._buffers.scalar(0) for _ in calls] for calls in self.shards]
         self.counted = [_Counted(calls) for calls in self.shards]
 
     def call(self, shard: int, stage: int, prefix: str = "field") -> KernelCall:
@@ -72,10 +74,18 @@ class Work:
             for shard in chosen:
                 self.counted[shard].draw()
             return [self.counted[shard].list for shard in chosen]
+        if kind == "numbers":
+            return [self._numbered(shard) for shard in chosen]
         if kind == "emitted":
             return [iter(self.shards[shard]) for shard in chosen]
         prefix = "field" if kind == "scalars" else f"run{self._made}"
         return [self._new(shard, prefix) for shard in chosen]
+
+    def _numbered(self, shard: int) -> Iterator[KernelCall]:
+        self._made += 1
+        for call, number in zip(self.shards[shard], self._numbers[shard], strict=True):
+            number.value = self._made
+            yield call
 
     def _new(self, shard: int, prefix: str) -> Iterator[KernelCall]:
         return iter([self.call(shard, stage, prefix) for stage in range(STAGES)])
@@ -158,7 +168,7 @@ def main() -> int:
     rows = [
         issue_us(executor, kind, compiled, options.repeats)
         for executor in ("serial", "streams")
-        for kind in ("emitted", "fixed", "counted", "scalars", "fresh")
+        for kind in ("emitted", "fixed", "counted", "numbers", "scalars", "fresh")
         for compiled in (False, True)
     ]
     start = start_nanoseconds(32, 31)

@@ -129,6 +129,19 @@ def test_a_buffer_that_moves_changes_the_nodes_of_its_list() -> None:
     assert (herd.executor.built, herd.device.updates) == (1, 3)
 
 
+def test_a_scalar_that_changes_changes_the_nodes_of_its_list() -> None:
+    device, table, buffers, seen = FakeDevice(1), Segments(), BufferSet(), list[int]()
+    number = buffers.scalar(3)
+    launch = device.launch(lambda value: seen.append(int(value)), [number], buffers)
+    fixed = FixedList([KernelCall("see", launch, (), (table.intern("x"),))])
+    executor = make_executor("graph-cached", segments=table, driver=device, stream=0)
+    for value in (3, 5, 5, 6):
+        number.value = value  # type: ignore[assignment]
+        executor.run([fixed])
+        executor.synchronize()
+    assert seen == [3, 5, 5, 6]
+
+
 def test_lists_beyond_the_number_of_stored_graphs_are_forgotten() -> None:
     herd = Herd(6, graphs=2, together=3)
     for chosen in ([0], [1], [2], [3], [4, 5], [0, 1, 2, 3, 4, 5], [0]):

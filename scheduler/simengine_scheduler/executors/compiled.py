@@ -31,18 +31,18 @@ _MOST_CALLS = 100_000  # at so many known calls all are forgotten
 _BY_POLICY = {"follow": follow, "least_loaded": least_loaded, "round_robin": round_robin}
 
 
-_Known = tuple[int, Any, int]  # number of a call, the set of its buffers or None, and the set's epoch
+_Known = tuple[int, Any, int]  # number of a call, the set of its buffers or None, and the moves of the set
 
 
 class _KnownList:
     """The numbers of a fixed list, and the sets of its buffers."""
 
-    __slots__ = ("epochs", "fixed", "numbers")
+    __slots__ = ("fixed", "moves", "numbers")
 
     def __init__(self, fixed: FixedList, numbers: array[int], known: Iterable[_Known]) -> None:
         self.fixed = fixed  # kept alive, so that no other list gets its id()
         self.numbers = numbers
-        self.epochs = [(sets, epoch) for sets, epoch in {id(s): (s, e) for _, s, e in known if s is not None}.values()]
+        self.moves = list({id(sets): (sets, moves) for _, sets, moves in known if sets is not None}.values())
 
 
 class CompiledCalls:
@@ -87,7 +87,7 @@ class CompiledCalls:
         found, known_of, define = array("i"), self._known.get, self._define
         for call in calls:
             known = known_of(call)
-            if known is not None and (known[1] is None or known[1].epoch == known[2]):
+            if known is not None and (known[1] is None or known[1].moves == known[2]):
                 found.append(known[0])
             else:
                 found.append(define(call, None if known is None else known[0]))
@@ -96,7 +96,7 @@ class CompiledCalls:
     def numbers_of(self, fixed: FixedList) -> array[int]:
         """Return the numbers of the calls of a list. They are kept."""
         own = self._lists.get(id(fixed))
-        if own is None or any(sets.epoch != epoch for sets, epoch in own.epochs):
+        if own is None or any(sets.moves != moves for sets, moves in own.moves):
             numbers = self.numbers(fixed)
             own = self._lists[id(fixed)] = _KnownList(fixed, numbers, map(self._known.__getitem__, fixed))
             if len(self._lists) > self._most_lists:
@@ -141,8 +141,8 @@ class CompiledCalls:
             self._words.extend((number, 0, 0, 0, 0, 0, 0, 0, 0, 0, combination))
             return number
         buffers = getattr(launch, "buffers", None)
-        epoch = 0 if buffers is None else buffers.epoch  # read before the arguments are packed
-        self._known[call] = number, buffers, epoch
+        moves = 0 if buffers is None else buffers.moves  # read before the arguments are packed
+        self._known[call] = number, buffers, moves
         function, grid, block, shared, arguments = node()
         self._words.extend((number, function, *grid, *block, shared, arguments, combination))
         return number

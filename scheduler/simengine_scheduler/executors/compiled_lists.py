@@ -34,10 +34,10 @@ class Known:
         number: of its program.
         tables: of its counted entries, by position.
         calls: those that it has had so far.
-        buffers, epochs: of the arguments of these calls, and for which epochs they were defined.
+        buffers, moves: of the arguments of these calls, and how often these had moved when they were defined.
     """
 
-    __slots__ = ("buffers", "calls", "epochs", "given", "number", "tables")
+    __slots__ = ("buffers", "calls", "moves", "given", "number", "tables")
 
     def __init__(self, given: CountedList | FixedList) -> None:
         self.given = given
@@ -45,7 +45,7 @@ class Known:
         self.tables: dict[int, int] = {}
         self.calls: list[KernelCall] = []
         self.buffers: list[Any] = []
-        self.epochs: list[int] = []
+        self.moves: list[int] = []
 
     def add(self, call: KernelCall) -> None:
         """Note a call."""
@@ -53,7 +53,7 @@ class Known:
         buffers = getattr(call.launch, "buffers", None)
         if buffers is not None and not any(buffers is known for known in self.buffers):
             self.buffers.append(buffers)
-            self.epochs.append(buffers.epoch)
+            self.moves.append(buffers.moves)
 
 
 def are_lists(emitters: Any) -> bool:
@@ -84,7 +84,7 @@ class CompiledLists:
             own = self._known.get(id(given))
             if own is None:
                 own = self._known[id(given)] = self._make(given)
-            elif [buffers.epoch for buffers in own.buffers] != own.epochs:
+            elif [buffers.moves for buffers in own.buffers] != own.moves:
                 self.define_again(own)
             found.append(own)
         self.calls.hand_over()
@@ -92,9 +92,9 @@ class CompiledLists:
 
     def define_again(self, own: Known) -> None:
         """Define the calls of a list again whose buffers have moved. `hand_over` must follow."""
-        epochs = [buffers.epoch for buffers in own.buffers]
+        moves = [buffers.moves for buffers in own.buffers]
         self.calls.numbers(own.calls)
-        own.epochs = epochs
+        own.moves = moves
 
     def look_up(self, own: Known, entry: int, count: int) -> None:
         """Give a counted entry its call for a count."""
@@ -175,7 +175,7 @@ def _arrive(lists: CompiledLists, known: Sequence[Known], halt: Halt) -> None:
         arrival = own.given.entries[entry]  # type: ignore[union-attr]
         assert isinstance(arrival, Arrival)
         arrival.then()
-        if [buffers.epoch for buffers in own.buffers] != own.epochs:
+        if [buffers.moves for buffers in own.buffers] != own.moves:
             lists.define_again(own)
             moved = True
     if moved:

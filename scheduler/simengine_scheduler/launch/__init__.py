@@ -6,7 +6,7 @@ host       a compiled or Python function
 tasks      how workers of executor `device` run a launch
 """
 
-from .arguments import Buffer, BufferSet, Number
+from .arguments import Buffer, BufferSet, Number, Scalar
 from .cuda import CudaLaunch
 from .host import HostLaunch, PythonLaunch
 from .tasks import DeviceBody, DeviceTask, Tiling
@@ -20,5 +20,6 @@ __all__ = [
     "HostLaunch",
     "Number",
     "PythonLaunch",
+    "Scalar",
     "Tiling",
 ]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from ..launch.arguments import Buffer, BufferSet, Number
+from ..launch.arguments import Buffer, BufferSet, Number, Scalar
 from ..launch.host import PythonLaunch
 from ..native.issuer import Functions
 
@@ -268,7 +268,7 @@ class FakeLaunch(PythonLaunch):
 
     def bound(self) -> Callable[[], None]:
         """Return the body with the arguments as they are."""
-        values = {Buffer: lambda b: b.ptr, Number: lambda n: n.value}
+        values = {Buffer: lambda b: b.ptr, Number: lambda n: n.value, Scalar: lambda s: s.value}
         return partial(self.function, *(values.get(type(a), lambda other: other)(a) for a in self.arguments))
 
     def issue(self, stream: int) -> None:
