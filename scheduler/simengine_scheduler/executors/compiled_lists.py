@@ -37,7 +37,7 @@ class Known:
         buffers, moves: of the arguments of these calls, and how often these had moved when they were defined.
     """
 
-    __slots__ = ("buffers", "calls", "moves", "given", "number", "tables")
+    __slots__ = ("buffers", "calls", "given", "moves", "number", "tables")
 
     def __init__(self, given: CountedList | FixedList) -> None:
         self.given = given

@@ -74,7 +74,7 @@ class BufferSet:
 
     @property
     def moves(self) -> int:
-        """Grows whenever a buffer moves. Packed arguments are valid until then, since scalars are read in their place."""
+        """Grows whenever a buffer moves. Packed arguments are valid until then: scalars are read where they are."""
         return self.epoch - self.scalars
 
     def scalar(self, value: np.generic | int) -> Scalar:
