@@ -43,7 +43,7 @@ class CountedStep:
 
 def _needs(item: BoundAwait, store: GroupStore, place: int) -> list[tuple[Callable[[int], None], memoryview]]:
     """What reserves the capacity of each arena, and the counts whose sum it must hold."""
-    found = []
+    found: list[tuple[Callable[[int], None], memoryview]] = []
     for space, (table, first, number) in item.needs:
         counts = memoryview(store.host_counts(table)[place][first : first + number])
         found.append((store.arena(space, place).reserve, counts))

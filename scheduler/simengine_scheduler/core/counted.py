@@ -10,14 +10,15 @@ as they ask any emitter.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
 from .calls import AwaitCounts, Item, KernelCall
 
 
-class Counted(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class Counted:
     """An entry that has a call unless its count is 0.
 
     Attributes:
@@ -29,7 +30,8 @@ class Counted(NamedTuple):
     call: Callable[[int], KernelCall]
 
 
-class Arrival(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class Arrival:
     """An entry that awaits an earlier call of the list.
 
     Attributes:

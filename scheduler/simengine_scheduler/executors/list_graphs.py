@@ -172,11 +172,11 @@ class ListGraphs:
             calls, asked, edges = calls - len(place.nodes), asked - place.asked, edges - place.edges
         joined = ids - latest.ids
         for new in joined:
-            place = places.get(new)
-            if place is None or place.graph not in graphs:
+            known = places.get(new)
+            if known is None or known.graph not in graphs:
                 return None
-            members |= place.bit
-            calls, asked, edges = calls + len(place.nodes), asked + place.asked, edges + place.edges
+            members |= known.bit
+            calls, asked, edges = calls + len(known.nodes), asked + known.asked, edges + known.edges
         if any(conflicting[places[new].number] & members for new in joined):
             return None
         if not all(graph.members & members for graph in graphs) or self._are_scattered(graphs, len(ids), calls):

@@ -117,7 +117,7 @@ class Calls:
         """
         values = [argument.array if isinstance(argument, Access) else argument for argument in arguments]
         launch = CudaLaunch.from_kernel(kernel, grid, block, values, shared, self._buffers)
-        return self._call(name or kernel.name, launch, arguments, addresses)
+        return self._call(name or str(kernel.name), launch, arguments, addresses)
 
     def on_host(
         self, function: Callable[..., Any], *arguments: Any, name: str | None = None, addresses: Addresses | None = None
@@ -125,7 +125,7 @@ class Calls:
         """Return a call of a function on the host with these arguments; see `kernel`."""
         values = [argument.array if isinstance(argument, Access) else argument for argument in arguments]
         launch = PythonLaunch(partial(function, *values))
-        return self._call(name or getattr(function, "__name__", "function"), launch, arguments, addresses)
+        return self._call(name or _name_of(function), launch, arguments, addresses)
 
     def function(
         self,
@@ -141,7 +141,7 @@ class Calls:
         it touches, it touches everything.
         """
         accesses = [*map(read, reads), *map(write, writes), *map(update, updates)]
-        return self._call(name or getattr(function, "__name__", "function"), StreamLaunch(function), accesses, None)
+        return self._call(name or _name_of(function), StreamLaunch(function), accesses, None)
 
     def copy(self, target: Any, source: Any, name: str = "copy") -> KernelCall:
         """Return a call that copies the bytes of an array to another, within a GPU or host, or between them.
@@ -158,7 +158,7 @@ class Calls:
         if on_device(target) or on_device(source):
             launch = _DeviceCopy(to, start, nbytes)
         else:
-            launch = PythonLaunch(lambda: ctypes.memmove(to, start, nbytes))
+            launch = PythonLaunch(partial(_move, to, start, nbytes))
         return self._call(name, launch, [write(target), read(source)], None)
 
     def _call(self, name: str, launch: Launch, arguments: Sequence[Any], addresses: Addresses | None) -> KernelCall:
@@ -175,7 +175,15 @@ class Calls:
                     found["updates"].append(self.segment(argument))
         if not any(found.values()):
             found["updates"].append(self._segments.everything())
-        return KernelCall(name, launch, *map(tuple, found.values()))
+        return KernelCall(name, launch, tuple(found["reads"]), tuple(found["writes"]), tuple(found["updates"]))
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__name__", "function"))
+
+
+def _move(target: int, source: int, nbytes: int) -> None:
+    ctypes.memmove(target, source, nbytes)
 
 
 class _DeviceCopy:

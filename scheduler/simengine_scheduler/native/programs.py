@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple
 
 from .issuer import Issuer, Outcome, library
 
@@ -26,7 +26,8 @@ class Pause(IntEnum):
     ARRIVED = 4
 
 
-class Halt(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Halt:
     """Where running paused.
 
     Attributes:

@@ -68,13 +68,11 @@ def bound_of(workload: Workload) -> Bound:
             executor.synchronize()
             found.append(_of_step(trace.order, trace.counters.awaits, options))
     workload.reset()
-    if not found:
-        raise ValueError(f"workload {workload.name!r} made no step")
     launches = [one.launch_us for one in found if one.launch_us is not None]
-    return Bound(
-        *(statistics.fmean(getattr(one, name) for one in found) for name in ("calls", "awaits", "work_us", "chain_us")),
-        launch_us=statistics.fmean(launches) if launches else None,
+    calls, awaits, work, chain = (
+        statistics.fmean(getattr(one, name) for one in found) for name in ("calls", "awaits", "work_us", "chain_us")
     )
+    return Bound(calls, awaits, work, chain, statistics.fmean(launches) if launches else None)
 
 
 def _of_step(order: Sequence[KernelCall], awaits: int, options: dict[str, Any]) -> Bound:
