@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from simengine_scheduler import FixedList, KernelCall, Segments, make_executor
 from simengine_scheduler.core.hazards import conflict
 from simengine_scheduler.core.overlaps import Overlaps, bits_of
 from simengine_scheduler.launch import BufferSet
+from simengine_scheduler.testing.called_device import CalledDevice
 from simengine_scheduler.testing.fake_device import FakeDevice
 from tests.scheduler.programs import Program, Spec, specs
 
@@ -159,6 +161,35 @@ def test_a_call_with_an_unknown_segment_is_named() -> None:
             executor.run(lists)
 
 
+def test_lists_that_differ_in_each_run_are_issued_call_by_call() -> None:
+    device, table, done = CalledDevice(1, 0.2), Segments(), list[int]()
+    x = [table.intern("x", i) for i in range(6)]
+    lists = [
+        FixedList(KernelCall(f"{i}", device.launch(partial(done.append, i)), (), (), (x[i],)) for _ in range(2))
+        for i in range(6)
+    ]
+    executor: Any = make_executor("graph-cached", segments=table, driver=device, stream=0)
+
+    def run(*chosen: int) -> tuple[int, int, bool]:
+        called = device.called
+        trace = executor.run([lists[i] for i in chosen])
+        executor.synchronize()
+        assert trace.counters.calls == 2 * len(chosen)
+        assert sorted(done) == sorted([*chosen, *chosen])
+        done.clear()
+        return executor.built, device.switched, device.called > called
+
+    assert run(0, 1, 2, 3, 4, 5) == (0, 0, True)  # it may be the only time
+    assert run(0, 1, 2, 3, 4, 5) == (1, 0, False)
+    assert run(0, 1, 3, 4, 5) == (1, 0, True)
+    assert run(0, 1, 2, 4) == (1, 0, True)
+    assert run(0, 1, 2, 3, 4, 5) == (1, 0, False)  # which are still switched on
+    assert run(0, 1, 2) == (1, 0, True)
+    assert run(0, 1, 2) == (1, 6, False)
+    executor.close()
+    assert not device.graphs
+
+
 def calls_of(program: Program) -> list[list[KernelCall]]:
     return [[call for call in emitter if isinstance(call, KernelCall)] for emitter in program.emitters()]
 
@@ -190,12 +221,13 @@ def test_overlaps_are_the_conflicts_of_lists(emitters: list[list[Spec]], data: A
     st.integers(1, 3),
     st.sampled_from([1, 8, 1024]),
     st.sampled_from(["follow", "opara"]),
+    st.booleans(),
     st.integers(0, 99),
 )
 def test_any_lists_in_any_combination_have_the_results_of_serial(
-    emitters: list[list[Spec]], runs: list[list[int]], graphs: int, together: int, policy: str, seed: int
+    emitters: list[list[Spec]], runs: list[list[int]], graphs: int, together: int, policy: str, called: bool, seed: int
 ) -> None:
-    device = FakeDevice(seed, eagerness=0.1)
+    device = CalledDevice(seed, 0.1) if called else FakeDevice(seed, eagerness=0.1)
     program = Program(emitters, device.launch)
     lists = [FixedList(calls) for calls in calls_of(program)]
     options: dict[str, Any] = {"segments": program.segments, "driver": device, "stream": 0}

@@ -137,11 +137,17 @@ class ListGraphs:
         self._runs = 0
         self._alike = 0  # runs of the same lists since others ran
         self._latest: _Running | None = None
+        self._asked: tuple[int, ...] = ()  # the lists that were asked for last
         self._buffers: list[Any] = []  # of all lists,
         self._epochs: list[int] = []  # and the epochs for which their nodes have arguments
 
     def __len__(self) -> int:
         return len(self._graphs)
+
+    def are_other(self, key: tuple[int, ...]) -> bool:
+        """Whether lists, by their id()s, are neither those that were asked for last nor those that are switched on."""
+        before, self._asked = self._asked, key
+        return key != before and (self._latest is None or key != self._latest.key)
 
     def prepare(self, lists: Sequence[FixedList]) -> ListRun | None:
         """Switch exactly these lists on. Returns None if one of them must wait for another, or comes twice."""
