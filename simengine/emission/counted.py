@@ -2,43 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from simengine.emission.binding import BoundAwait, BoundEvaluation
 from simengine.emission.calls import EmittedCall
 from simengine.emission.store import GroupStore
-from simengine_scheduler import KernelCall
 from simengine_scheduler.core import Arrival, Counted, CountedList
 from simengine_scheduler.core.counted import Entry
 
 
 class CountedStep:
-    """A step of one evaluation.
+    """A step by counts.
 
     Attributes:
         list: the calls, and what is counted.
     """
 
-    def __init__(self, bound: BoundEvaluation, store: GroupStore, place: int, counted: Callable[[], None]):
-        """Args: the evaluation, memory, index of the shard in its group, and what is told that counts have arrived."""
+    def __init__(
+        self, evaluations: Sequence[BoundEvaluation], store: GroupStore, place: int, counted: Callable[[], None]
+    ):
+        """Args: the evaluations, memory, index of the shard in its group, and what is told that counts have arrived."""
+        self._evaluations = evaluations
+        self._rows = {table: memoryview(store.host_counts(table)[place]) for table in _tables(evaluations)}
+        self._seen: list[dict[str, list[int]]] = [{} for _ in evaluations]  # latest counts of each evaluation
         entries: list[Entry] = []
-        self._units: dict[KernelCall, int] = {}  # of calls that have no count
-        for item in bound:
-            if isinstance(item, BoundAwait):
-                entries.append(Arrival(item.scan.call, partial(_reserve, _needs(item, store, place), counted)))
-            elif item.counted is None:
-                call = item.call.sized(item.units)
-                entries.append(call)
-                self._units[call] = item.units
-            else:
-                row, first = store.host_counts(item.counted.table)[place], item.counted.first
-                entries.append(Counted(row[first : first + 1], item.call.sized))
+        for number, bound in enumerate(evaluations):
+            told = counted if len(evaluations) == 1 else partial(self._see, number, counted)
+            for item in bound:
+                if isinstance(item, BoundAwait):
+                    entries.append(Arrival(item.scan.call, partial(_reserve, _needs(item, store, place), told)))
+                elif item.counted is None:
+                    entries.append(item.call.sized(item.units))
+                else:
+                    row, first = store.host_counts(item.counted.table)[place], item.counted.first
+                    entries.append(Counted(row[first : first + 1], item.call.sized))
         self.list = CountedList(entries)
+
+    def _see(self, number: int, counted: Callable[[], None]) -> None:
+        self._seen[number] = {table: row.tolist() for table, row in self._rows.items()}
+        counted()
 
     def log(self) -> list[EmittedCall]:
         """The calls of the latest run, in program order."""
-        return [EmittedCall(call, count or self._units[call]) for call, count in self.list.calls()]
+        latest = {table: row.tolist() for table, row in self._rows.items()}
+        calls = []
+        for bound, seen in zip(self._evaluations, self._seen, strict=True):
+            counts = seen or latest
+            for item in bound:
+                if isinstance(item, BoundAwait):
+                    continue
+                units = item.units if item.counted is None else counts[item.counted.table][item.counted.first]
+                if units:
+                    calls.append(EmittedCall(item.call.sized(units), units))
+        return calls
+
+
+def _tables(evaluations: Sequence[BoundEvaluation]) -> list[str]:
+    """Names of the tables of counts that choose calls."""
+    items = (item for bound in evaluations for item in bound)
+    counted = (item.counted for item in items if not isinstance(item, BoundAwait) and item.counted is not None)
+    return list(dict.fromkeys(count.table for count in counted))
 
 
 def _needs(item: BoundAwait, store: GroupStore, place: int) -> list[tuple[Callable[[int], None], memoryview]]:

@@ -100,7 +100,7 @@ class ShardEmitter:
         self._log, self._latest = log, None
 
     def steps(self, n: int, keep: frozenset[str], done: int = 0) -> Emitter:
-        """Emit steps by counts. A single step of one evaluation is a counted list, which compiled code can run.
+        """Emit steps by counts. A single step is a counted list, which compiled code can run.
 
         Args:
             n: number of steps.
@@ -108,7 +108,7 @@ class ShardEmitter:
                 that step, other fields from its last evaluation.
             done: number of evaluations that have been made already and are left out.
         """
-        if n == self.evaluations == 1 and done == 0:
+        if n == 1 and done == 0:
             step = self._counted_steps.get(keep)
             if step is None:
                 step = self._counted_steps[keep] = self._counted_step(keep)
@@ -276,8 +276,10 @@ class ShardEmitter:
                 yield call
 
     def _counted_step(self, keep: frozenset[str]) -> CountedStep:
-        bound = self._evaluation(self._store.model.opt_integrator, 0, self._plan.wanted_of(keep, 0))
-        return CountedStep(bound, self._store, self.shard.index_in_group, self.arrive_whole)
+        integrator = self._store.model.opt_integrator
+        stages = ((stage, self._plan.wanted_of(keep, stage)) for stage in range(self.evaluations))
+        evaluations = [self._evaluation(integrator, stage, wanted) for stage, wanted in stages]
+        return CountedStep(evaluations, self._store, self.shard.index_in_group, self.arrive_whole)
 
     def _evaluation_of_chosen(self, wanted: frozenset[str], ahead: bool) -> BoundEvaluation:
         evaluation = self._plan.evaluation(self.shard.size, "", 0, wanted, ahead)

@@ -77,13 +77,3 @@ class CountedList:
                 entry.then()
             elif type(entry) is Counted and (count := int(entry.count[0])):
                 yield entry.call(count)
-
-    def calls(self) -> list[tuple[KernelCall, int]]:
-        """Return the calls that the counts choose as they are now, each with its count, or with 0 if it has none."""
-        found = []
-        for entry in self.entries:
-            if isinstance(entry, KernelCall):
-                found.append((entry, 0))
-            elif isinstance(entry, Counted) and (count := int(entry.count[0])):
-                found.append((entry.call(count), count))
-        return found
