@@ -220,12 +220,15 @@ def test_compiled_issue() -> None:
     says(f"takes {compiled} a call on `streams`, emitters and waits included, where Python takes {python}")
     for kind, words in (
         ("fixed", "if random ones of 64 fixed lists pause"),
+        ("counted", "if counts choose the calls"),
+        ("numbers", "if a number among the arguments of each call changes before it is yielded"),
         ("fresh", "if no combination of segments came before"),
     ):
         says("{} instead of {} ".format(*pair("streams", kind)) + words)
     says("never seen take {} instead of {}".format(*pair("streams", "scalars")))
     says("compiled code takes {} a known call where Python takes {}".format(*pair("serial", "emitted")))
     says("{} instead of {} a call that was never seen".format(*pair("serial", "scalars")))
+    says("{} instead of {} if counts choose the calls".format(*pair("serial", "counted")))
 
 
 def test_what_was_run() -> None:
