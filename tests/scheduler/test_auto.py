@@ -161,6 +161,30 @@ def test_workers_get_no_calls_without_bodies(clock: Clock, at: int) -> None:
     assert made["serial"].closed
 
 
+def test_workers_that_find_no_way_to_run_a_list_are_left_out(clock: Clock) -> None:
+    class Full(Slow):
+        def run(self, emitters: Any) -> Any:
+            raise ValueError("a body needs more registers than there are")
+
+    made: dict[str, Slow] = {}
+
+    def make(name: str, options: Options) -> Executor:
+        made[name] = (Full if name == "device" else Slow)(name, 1e-3, clock)
+        return made[name]
+
+    executor = AutoExecutor(Options(candidates="serial+device"), make)
+    ran: list[int] = []
+    fixed = FixedList([KernelCall("a", Bodied(lambda: ran.append(1)), (), ())])
+    for number in range(9):
+        executor.run([fixed])
+        assert len(ran) == number + 1
+    assert (
+        executor.reason
+        == "serial is the only candidate; device cannot run the list (a body needs more registers than there are)"
+    )
+    assert made["device"].closed
+
+
 def test_runs_that_take_long_are_few(clock: Clock) -> None:
     executor, made = of(clock, first=0.1, second=0.2)
     _, calls = counting()

@@ -186,8 +186,26 @@ def test_lists_that_differ_in_each_run_are_issued_call_by_call() -> None:
     assert run(0, 1, 2, 3, 4, 5) == (1, 0, False)  # which are still switched on
     assert run(0, 1, 2) == (1, 0, True)
     assert run(0, 1, 2) == (1, 6, False)
+    assert run(0, 1, 2, 3, 4, 5) == (1, 6, True)
+    assert run(0, 1, 2, 3, 4, 5) == (1, 12, False)
     executor.close()
     assert not device.graphs
+
+
+def test_lists_that_take_turns_have_graphs() -> None:
+    device, table = CalledDevice(1, 0.2), Segments()
+    x = table.intern("x")
+    one, other = (FixedList([KernelCall(n, device.launch(lambda: None), (), (), (x,))]) for n in ("one", "other"))
+    executor: Any = make_executor("graph-cached", segments=table, driver=device, stream=0)
+    called = []
+    for _ in range(6):
+        for fixed in (one, other):
+            before = device.called
+            executor.run([fixed])
+            called.append(device.called > before)
+    executor.synchronize()
+    assert (called, executor.built, device.switched) == ([True, True] + [False] * 10, 2, 0)
+    executor.close()
 
 
 def calls_of(program: Program) -> list[list[KernelCall]]:

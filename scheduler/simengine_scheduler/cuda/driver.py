@@ -221,10 +221,10 @@ class CudaDriver:
 
     def switch_nodes(self, graph: int, on: Sequence[int], off: Sequence[int]) -> None:
         """Enable and disable kernel nodes. A launch that is under way is not changed."""
-        from .graph import switch
-
         function = self._enabling()
         if not function:
+            from .graph import switch
+
             switch(graph, self._templates[graph], on, off)
             return
         handles = self._handles.get(graph)

@@ -23,6 +23,7 @@ from time import perf_counter
 from typing import Any
 
 from ..core.calls import Emitter, FixedList
+from ..core.errors import CallError
 from ..tracing.trace import Trace
 from .base import Executor, Options, run_repeatedly
 
@@ -176,6 +177,10 @@ class AutoExecutor(Executor):
         for candidate in [c for c in self._candidates if not self._can_run(c, emitters)]:
             self._left_out.append(f"{candidate.executor.name} cannot run calls that have no body for workers")
             self._drop(candidate)
+        self._next_turn()
+
+    def _next_turn(self) -> None:
+        """Give the turn to a candidate that is left. Raises RuntimeError if none is."""
         if not self._candidates:
             raise RuntimeError(f"executor 'auto' has no candidate left: {'; '.join(self._left_out)}; name another one")
         self._turn = _Turn()
@@ -192,7 +197,16 @@ class AutoExecutor(Executor):
             candidate.executor.synchronize()
             turn.seconds = 0.0
         began = perf_counter()
-        trace = run(candidate.executor)
+        try:
+            trace = run(candidate.executor)
+        except (RuntimeError, ValueError) as error:
+            if candidate.executor.name != "device" or isinstance(error, CallError):
+                raise
+            # It found no way to run the list, and has run nothing of it.
+            self._left_out.append(f"device cannot run the list ({error})")
+            self._drop(candidate)
+            self._next_turn()
+            return self._try(run, times) if self._chosen is None else run(self._chosen.executor)
         turn.seconds += perf_counter() - began
         turn.runs += 1
         turn.calls += times * trace.counters.calls

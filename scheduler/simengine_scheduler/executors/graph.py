@@ -2,8 +2,8 @@
 
     emitters --round-robin--> program order until all have ended or await --hazards--> graph --> graph stream
 
-Lists of few calls are issued call by call, by compiled code, as long as other lists run in each run: launches then take
-less time than switching nodes, since the device works meanwhile.
+Lists of few calls are issued call by call, by compiled code, if they are new or nodes would have to be switched for
+them, as long as other lists run in each run. The device then works while the host launches.
 
 The registry has two of them. `graph` builds a graph for every run of calls. It is the baseline of ACS (arXiv
 2401.12377), whose authors found that building takes half of the time. `graph-cached` stores graphs: those of
@@ -127,8 +127,9 @@ class GraphExecutor(Executor):
         key = tuple(map(id, lists))
         graph = self._find(key)
         if graph is None and self._of_lists is not None:
-            other = self._of_lists.are_other(key)
-            if other and self._by_call is not None and sum(map(len, lists)) <= _MOST_BY_CALL:
+            few = self._by_call is not None and sum(map(len, lists)) <= _MOST_BY_CALL
+            if few and self._of_lists.may_come_once(key):
+                assert self._by_call is not None
                 return self._by_call.run_lists(lists, home, trace)
             if (prepared := self._of_lists.prepare(lists)) is not None:
                 return self._launch_lists(prepared, home, trace)
