@@ -1,4 +1,4 @@
-"""Steps with a kernel for each stage: the bits of fused kernels, whatever runs them, and the log of every evaluation."""
+"""Steps with a kernel for each stage: the bits of fused kernels under every executor, and the log of each evaluation."""
 
 from __future__ import annotations
 
