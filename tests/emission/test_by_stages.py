@@ -1,4 +1,4 @@
-"""Steps with a kernel for each stage: the bits of fused kernels under every executor, and the log of each evaluation."""
+"""Steps with a kernel for each stage: the bits of fused kernels under all executors, and the log of each evaluation."""
 
 from __future__ import annotations
 
