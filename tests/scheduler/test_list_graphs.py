@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -159,53 +158,6 @@ def test_a_call_with_an_unknown_segment_is_named() -> None:
     for _ in range(2):
         with pytest.raises(ValueError, match="call 'k' names segment 5, but the table holds 0; intern"):
             executor.run(lists)
-
-
-def test_lists_that_differ_in_each_run_are_issued_call_by_call() -> None:
-    device, table, done = CalledDevice(1, 0.2), Segments(), list[int]()
-    x = [table.intern("x", i) for i in range(6)]
-    lists = [
-        FixedList(KernelCall(f"{i}", device.launch(partial(done.append, i)), (), (), (x[i],)) for _ in range(2))
-        for i in range(6)
-    ]
-    executor: Any = make_executor("graph-cached", segments=table, driver=device, stream=0)
-
-    def run(*chosen: int) -> tuple[int, int, bool]:
-        called = device.called
-        trace = executor.run([lists[i] for i in chosen])
-        executor.synchronize()
-        assert trace.counters.calls == 2 * len(chosen)
-        assert sorted(done) == sorted([*chosen, *chosen])
-        done.clear()
-        return executor.built, device.switched, device.called > called
-
-    assert run(0, 1, 2, 3, 4, 5) == (0, 0, True)  # it may be the only time
-    assert run(0, 1, 2, 3, 4, 5) == (1, 0, False)
-    assert run(0, 1, 3, 4, 5) == (1, 0, True)
-    assert run(0, 1, 2, 4) == (1, 0, True)
-    assert run(0, 1, 2, 3, 4, 5) == (1, 0, False)  # which are still switched on
-    assert run(0, 1, 2) == (1, 0, True)
-    assert run(0, 1, 2) == (1, 6, False)
-    assert run(0, 1, 2, 3, 4, 5) == (1, 6, True)
-    assert run(0, 1, 2, 3, 4, 5) == (1, 12, False)
-    executor.close()
-    assert not device.graphs
-
-
-def test_lists_that_take_turns_have_graphs() -> None:
-    device, table = CalledDevice(1, 0.2), Segments()
-    x = table.intern("x")
-    one, other = (FixedList([KernelCall(n, device.launch(lambda: None), (), (), (x,))]) for n in ("one", "other"))
-    executor: Any = make_executor("graph-cached", segments=table, driver=device, stream=0)
-    called = []
-    for _ in range(6):
-        for fixed in (one, other):
-            before = device.called
-            executor.run([fixed])
-            called.append(device.called > before)
-    executor.synchronize()
-    assert (called, executor.built, device.switched) == ([True, True] + [False] * 10, 2, 0)
-    executor.close()
 
 
 def calls_of(program: Program) -> list[list[KernelCall]]:

@@ -271,14 +271,13 @@ class CudaDriver:
 class EventPool:
     """Events for reuse, because creating an event costs more than recording it."""
 
-    __slots__ = ("_all", "_beside", "_driver", "_free", "_timing")
+    __slots__ = ("_all", "_driver", "_free", "_timing")
 
     def __init__(self, driver: Driver, timing: bool = False) -> None:
         self._driver = driver
         self._timing = timing
         self._free: list[int] = []
         self._all: list[int] = []
-        self._beside: list[EventPool] = []
 
     def take(self) -> int:
         """Return a free event."""
@@ -296,15 +295,8 @@ class EventPool:
         """Return every event to the pool."""
         self._free = list(self._all)
 
-    def beside(self) -> EventPool:
-        """Return another pool of such events, which is closed with this one."""
-        self._beside.append(EventPool(self._driver, self._timing))
-        return self._beside[-1]
-
     def close(self) -> None:
         """Destroy the events."""
-        for pool in self._beside:
-            pool.close()
         for event in self._all:
             self._driver.destroy_event(event)
         self._all.clear()

@@ -2,9 +2,6 @@
 
     emitters --round-robin--> program order until all have ended or await --hazards--> graph --> graph stream
 
-Lists of few calls are issued call by call, by compiled code, if they are new or nodes would have to be switched for
-them, as long as other lists run in each run. The device then works while the host launches.
-
 The registry has two of them. `graph` builds a graph for every run of calls. It is the baseline of ACS (arXiv
 2401.12377), whose authors found that building takes half of the time. `graph-cached` stores graphs: those of
 `FixedList`s that do not wait for each other list by list (`list_graphs.py`), so that any of them may run without the
@@ -33,14 +30,9 @@ from ..cuda.driver import CudaDriver, Driver, EventPool
 from ..tracing.trace import Trace
 from .base import Executor, Options, finish_run
 from .built_graphs import BuiltGraph, GraphBuilder, GraphStore
-from .compiled import make_compiled
 from .cuda import CudaRun, Lanes, release, wait_for
 from .list_graphs import ListGraphs, ListRun
 from .recorder import Recorder, start_recording
-from .streams_compiled import CompiledStreams
-
-_MOST_BY_CALL = 256  # calls of lists that are issued call by call if other lists ran before
-
 
 class GraphExecutor(Executor):
     """Launches runs of calls as CUDA graphs. `cached` says whether graphs are stored."""
@@ -57,19 +49,10 @@ class GraphExecutor(Executor):
         self._done = self._pool.take()
         self._of_lists = self._graphs_of_lists()
         self._lanes = Lanes(self._driver, 1 if self._of_lists is None else options.streams)
-        self._by_call = None if self._of_lists is None else self._compiled()
         self._home = 0
         self._finalizer = weakref.finalize(
             self, _release, self._pool, self._lanes, self._store, self._of_lists, self._driver
         )
-
-    def _compiled(self) -> CompiledStreams | None:
-        """Return what issues lists call by call, or None where compiled code cannot."""
-        calls = make_compiled(self._options, self._driver, self._conflicts)
-        if calls is None:
-            return None
-        events = self._pool.beside()
-        return CompiledStreams(self.name, self._options, self._driver, self._lanes, events, calls)
 
     def _graphs_of_lists(self) -> ListGraphs | None:
         """Return a store of graphs by list, if graphs are stored so."""
@@ -127,11 +110,8 @@ class GraphExecutor(Executor):
         key = tuple(map(id, lists))
         graph = self._find(key)
         if graph is None and self._of_lists is not None:
-            few = self._by_call is not None and sum(map(len, lists)) <= _MOST_BY_CALL
-            if few and self._of_lists.may_come_once(key):
-                assert self._by_call is not None
-                return self._by_call.run_lists(lists, home, trace)
-            if (prepared := self._of_lists.prepare(lists)) is not None:
+            prepared = self._of_lists.prepare(lists)
+            if prepared is not None:
                 return self._launch_lists(prepared, home, trace)
         if graph is None:
             graph = self._build(key, tuple(iter(Feeder(lists, lambda seq: True).pull, None)), tuple(lists))
@@ -213,8 +193,6 @@ class GraphExecutor(Executor):
     def close(self) -> None:
         """Destroy graphs and events, once their work is done."""
         self._finalizer()
-        if self._by_call is not None:
-            self._by_call.clear()
 
 
 def _release(pool: EventPool, lanes: Lanes, store: GraphStore, of_lists: ListGraphs | None, driver: Driver) -> None:

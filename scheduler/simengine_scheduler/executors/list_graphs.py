@@ -13,7 +13,6 @@ Invariants
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple
@@ -23,7 +22,6 @@ from ..core.overlaps import Overlaps, bits_of
 from ..cuda.driver import Driver
 from .built_graphs import BuiltGraph, GraphBuilder
 
-_SEEN = 64  # most sets of lists without graphs that are remembered
 _SPREAD = 8  # graphs that a run may have beyond the fewest, before its lists are packed anew
 _SPARSE = 4  # lists are packed anew if their graphs hold more than so many times the calls that run,
 _SETTLED = 8  # and if the same lists have run so many times in a row
@@ -139,35 +137,11 @@ class ListGraphs:
         self._runs = 0
         self._alike = 0  # runs of the same lists since others ran
         self._latest: _Running | None = None
-        self._asked: tuple[int, ...] = ()  # the lists that were asked for last
-        self._seen: OrderedDict[tuple[int, ...], None] = OrderedDict()  # lists without graphs that were asked for
         self._buffers: list[Any] = []  # of all lists,
         self._epochs: list[int] = []  # and the epochs for which their nodes have arguments
 
     def __len__(self) -> int:
         return len(self._graphs)
-
-    def may_come_once(self, key: tuple[int, ...]) -> bool:
-        """Whether lists, by their id()s, had better be issued call by call, as they may not come again soon.
-
-        They have no graphs and did not run together before, or nodes must be switched for them and other lists were
-        asked for last.
-        """
-        before, self._asked = self._asked, key
-        if self._latest is not None and key == self._latest.key:
-            return False
-        places = [self._places.get(one) for one in key]
-        if None in places:
-            seen = key in self._seen
-            self._seen[key] = None
-            if len(self._seen) > _SEEN:
-                self._seen.popitem(last=False)
-            return not seen
-        running, graphs = 0, set()
-        for place in places:
-            running |= place.bit  # type: ignore[union-attr]
-            graphs.add(place.graph)  # type: ignore[union-attr]
-        return key != before and any(graph.on != graph.members & running for graph in graphs if graph is not None)
 
     def prepare(self, lists: Sequence[FixedList]) -> ListRun | None:
         """Switch exactly these lists on. Returns None if one of them must wait for another, or comes twice."""
