@@ -34,6 +34,7 @@ from .cuda import CudaRun, Lanes, release, wait_for
 from .list_graphs import ListGraphs, ListRun
 from .recorder import Recorder, start_recording
 
+
 class GraphExecutor(Executor):
     """Launches runs of calls as CUDA graphs. `cached` says whether graphs are stored."""
 
