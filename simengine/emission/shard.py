@@ -42,6 +42,7 @@ from simengine_scheduler.core.calls import Item
 
 ALL_FIELDS = frozenset(f.name for f in FIELDS)
 _COLUMN_OF_BAD = COLUMNS.index("bad")
+_NOTHING = frozenset[str]()
 
 
 class ShardEmitter:
@@ -86,6 +87,7 @@ class ShardEmitter:
         self._bound: dict[tuple[str, int, frozenset[str], bool], BoundEvaluation] = {}
         self._whole_steps: dict[frozenset[str], WholeStep] = {}
         self._counted_steps: dict[frozenset[str], CountedStep] = {}
+        self._next_steps: dict[bool, tuple[FixedList, list[EmittedCall]]] = {}
         self._lists: dict[tuple[frozenset[str], int, bool, bool], tuple[FixedList, list[EmittedCall]]] = {}
         self._progress = memoryview(store.progress_host[shard.index_in_group])
         self._passed: tuple[int, int] = (0, 0)
@@ -142,6 +144,15 @@ class ShardEmitter:
             log = [EmittedCall(call, self.shard.size) for call in steps[-1]]
             made = self._lists[key] = FixedList(call for calls in steps for call in calls), log
         self._begin_log(made[1])
+        return made[0]
+
+    def step_ahead(self, whole: bool) -> FixedList:
+        """The list of `ahead` for one step after which no derived fields must be valid."""
+        made = self._next_steps.get(whole)
+        if made is None:
+            fixed = self.ahead(_NOTHING, whole=whole)
+            made = self._next_steps[whole] = fixed, self._log
+        self._log, self._latest = made[1], None
         return made[0]
 
     def _steps_whole(self, keep: frozenset[str], rounds: int, controlled: bool) -> list[Sequence[KernelCall]]:

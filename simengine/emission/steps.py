@@ -98,7 +98,7 @@ def _advance(
         [emitter for emitter in emitters if not (ahead and emitter.can_go_ahead)] if len(early) < len(emitters) else []
     )
     kept = frozenset[str]()
-    lists = [emitter.ahead(kept, whole=whole) for emitter in early]
+    lists = [emitter.step_ahead(whole) for emitter in early]
     alike = 0 if late or controls else n - bool(keep)  # steps that repeat the same lists, with no work between them
     if alike:
         trace = run_repeatedly(executor, lists, alike)
