@@ -247,3 +247,16 @@ def test_what_was_run() -> None:
 def _published() -> list[dict[str, object]]:
     result = json.loads((ROOT / "benchmarks/results/scheduler_h200.json").read_text(encoding="utf-8"))
     return result["published"]
+
+
+def test_robots_that_pause() -> None:
+    result = json.loads((ROOT / "benchmarks/results/pauses_apart_h200.json").read_text(encoding="utf-8"))
+    (whole,) = (row for row in result["rows"] if row["part"] == "everything")
+    found = {
+        (row["executor"], row["emission"]): f"{row['tenth_pauses_us']:,.0f} us"
+        for row in result["executors"]
+        if row["options"].get("streams", 8) == 8
+    }
+    says(f"take kept graphs {whole['tenth_pauses_us']:.0f} us a step on an H200")
+    says(f"{found['streams', 'whole']} with whole steps and {found['streams', 'counted']} by counts")
+    says(f"`serial` {found['serial', 'counted']} by counts")
