@@ -7,6 +7,9 @@ shards is left out in each run.
 
     emitted   generators yield calls that were made before
     fixed     the shards' calls are fixed lists
+    counted   the shards' calls are counted lists: three calls, a wait for 16 counts, and a call for each that is not
+              0; the counts are drawn anew for each run
+    numbers   the same as emitted, and a number among the arguments of each call is changed before it is yielded
     scalars   generators yield new calls, with arguments of their own, over combinations of segments that are known
     fresh     the same, and no combination of segments came before
 
@@ -23,14 +26,19 @@ import statistics
 import sys
 from array import array
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from time import process_time
 from typing import Any
+
+import numpy as np
 
 from benchmarks.hazard_check import LISTS, build, measure, start_nanoseconds
 from simengine.cli.machine import result_header
 from simengine.cli.result_file import write_json
 from simengine_scheduler import FixedList, KernelCall, Segments, make_executor
+from simengine_scheduler.core import Arrival, Counted, CountedList
 from simengine_scheduler.executors.compiled import CompiledCalls
 from simengine_scheduler.launch import BufferSet
 from simengine_scheduler.native.issuer import Issuer
@@ -48,6 +56,8 @@ class Work:
         self._made = 0
         self.shards = [[self.call(shard, stage) for stage in range(STAGES)] for shard in range(SHARDS)]
         self.lists = [FixedList(calls) for calls in self.shards]
+        self._numbers = [[self._buffers.scalar(0) for _ in calls] for calls in self.shards]
+        self.counted = [_Counted(calls) for calls in self.shards]
 
     def call(self, shard: int, stage: int, prefix: str = "field") -> KernelCall:
         """Make a call that reads what the stage before has written."""
@@ -60,13 +70,45 @@ class Work:
         """Return the emitters of a run of some shards."""
         if kind == "fixed":
             return [self.lists[shard] for shard in chosen]
+        if kind == "counted":
+            for shard in chosen:
+                self.counted[shard].draw()
+            return [self.counted[shard].list for shard in chosen]
+        if kind == "numbers":
+            return [self._numbered(shard) for shard in chosen]
         if kind == "emitted":
             return [iter(self.shards[shard]) for shard in chosen]
         prefix = "field" if kind == "scalars" else f"run{self._made}"
         return [self._new(shard, prefix) for shard in chosen]
 
+    def _numbered(self, shard: int) -> Iterator[KernelCall]:
+        self._made += 1
+        for call, number in zip(self.shards[shard], self._numbers[shard], strict=True):
+            number.value = self._made
+            yield call
+
     def _new(self, shard: int, prefix: str) -> Iterator[KernelCall]:
         return iter([self.call(shard, stage, prefix) for stage in range(STAGES)])
+
+
+class _Counted:
+    """A counted list over the calls of a shard. A count chooses among calls that differ in their launch only."""
+
+    def __init__(self, calls: list[KernelCall]) -> None:
+        self._counts = np.ones(len(calls) - 4, np.int32)
+        self._draw = np.random.default_rng(0)
+        self._calls: dict[tuple[str, int], KernelCall] = {}
+        chosen = [Counted(self._counts[k : k + 1], partial(self._sized, call)) for k, call in enumerate(calls[3:-1])]
+        self.list = CountedList([*calls[:3], Arrival(calls[1], lambda: None), *chosen, calls[-1]])
+
+    def draw(self) -> None:
+        """Draw other counts."""
+        self._counts[:] = self._draw.integers(0, 4, len(self._counts))
+
+    def _sized(self, call: KernelCall, count: int) -> KernelCall:
+        if (call.name, count) not in self._calls:
+            self._calls[call.name, count] = replace(call)
+        return self._calls[call.name, count]
 
 
 def issue_us(executor: str, kind: str, compiled: bool, repeats: int) -> dict[str, Any]:
@@ -126,7 +168,7 @@ def main() -> int:
     rows = [
         issue_us(executor, kind, compiled, options.repeats)
         for executor in ("serial", "streams")
-        for kind in ("emitted", "fixed", "scalars", "fresh")
+        for kind in ("emitted", "fixed", "counted", "numbers", "scalars", "fresh")
         for compiled in (False, True)
     ]
     start = start_nanoseconds(32, 31)

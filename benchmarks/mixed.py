@@ -81,13 +81,11 @@ def one_by_one(sim: simengine.Simulation, pause: float, steps: int, seed: int) -
     sim.synchronize()
     begin = time.perf_counter()
     for row in chosen.tolist():
-        for group, paused in zip(sim.groups, row, strict=True):
-            group.paused = paused
+        sim.pause(row)
         sim.step()
     sim.synchronize()
     seconds = (time.perf_counter() - begin) / steps
-    for group in sim.groups:
-        group.paused = False
+    sim.pause([False] * len(sim.groups))
     return seconds
 
 

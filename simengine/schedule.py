@@ -39,7 +39,7 @@ class Schedule:
 
     @property
     def emission(self) -> str:
-        """How steps become kernels: "counted", "ahead" or "whole"; "none" on backend "jax"."""
+        """How steps become kernels: "counted", "ahead", "whole" or "stages"; "none" on backend "jax"."""
         return self._batch.engine.emission
 
     def plan(self, group: int | Group = 0) -> StepPlan:

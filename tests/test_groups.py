@@ -74,6 +74,21 @@ def test_a_paused_group_stays_and_the_others_go_on() -> None:
     assert state(second) == alone(ROBOTS[1], 2, 6)
 
 
+@pytest.mark.parametrize("as_array", [False, True])
+def test_all_groups_are_told_at_once_whether_they_pause(as_array: bool) -> None:
+    sim = batch()
+    first, second = sim.groups
+    sim.step(4)
+    for row in ([False, True], [True, False], [False, False]):
+        sim.pause(np.array(row) if as_array else row)
+        assert [group.paused for group in sim.groups] == row
+        sim.step(3)
+    assert state(first) == alone(ROBOTS[0], 3, 10)
+    assert state(second) == alone(ROBOTS[1], 2, 10)
+    with pytest.raises(ValueError, match="got 1 values and there are 2 groups"):
+        sim.pause([True])
+
+
 @pytest.mark.parametrize(("executor", "stays"), [("serial", True), ("auto", False)])
 def test_the_executor_stays_when_groups_come_and_go(executor: str, stays: bool) -> None:
     sim = Simulation([(ROBOTS[0], 3), (ROBOTS[1], 2)], backend="host", executor=executor)

@@ -33,6 +33,7 @@ from .core.window import Window
 from .executors.base import Executor, Options
 from .launch.cuda import CudaLaunch
 from .launch.host import HostLaunch, PythonLaunch
+from .launch.making import Calls, read, update, write
 from .registry import make_executor
 from .tracing.trace import Trace
 from .tracing.validation import validate
@@ -40,6 +41,7 @@ from .tracing.validation import validate
 __all__ = [
     "AwaitCounts",
     "CallError",
+    "Calls",
     "CudaLaunch",
     "Executor",
     "FixedList",
@@ -51,5 +53,8 @@ __all__ = [
     "Trace",
     "Window",
     "make_executor",
+    "read",
+    "update",
     "validate",
+    "write",
 ]

@@ -265,16 +265,17 @@ class CudaBackend:
         return Candidates((name,), _MEASURED[name if by_islands or _can_build_graphs() else "without graphs"])
 
     def emission(self, executor: str, options: Mapping[str, Any], by_islands: bool) -> str:
-        """Whole steps for kept graphs, and steps ahead of counts for other executors that gain from fixed lists.
+        """Whole steps for kept graphs and streams, and steps ahead of counts for other executors of fixed lists.
 
-        A recording must show each kernel, so it has no whole steps. `streams` looks for the hazards of a fixed list
-        only once; with polling or islands it is issued by counts.
+        A recording must show each kernel, so it has no whole steps. With polling or islands, `streams` goes by counts.
+        Whole steps of 64 robots took it a quarter of the time of steps ahead of counts, since each launch takes 4 us
+        (benchmarks/results/pauses_apart_h200.json).
         """
-        if executor == "graph-cached" and options.get("record", "off") == "off":
+        if executor == "streams" and (by_islands or options.get("completion") == "polling"):
+            return "counted"
+        if executor in ("graph-cached", "streams") and options.get("record", "off") == "off":
             return "whole"
-        if executor == "streams":
-            return "counted" if by_islands or options.get("completion") == "polling" else "ahead"
-        return "ahead" if executor in ("graph-cached", "pipeline", "device") else "counted"
+        return "ahead" if executor in ("graph-cached", "streams", "pipeline", "device") else "counted"
 
     def shards_for(self, num_worlds: int, executor: str, emission: str) -> int:
         """Two shards if steps wait for counts and each shard fills the GPU, so that one runs while the other waits.

@@ -89,6 +89,8 @@ def print_table(rows: Sequence[dict[str, Any]]) -> None:
     for workload in dict.fromkeys(row["workload"] for row in rows):
         mine = [row for row in rows if row["workload"] == workload]
         cells = [_cells(row) for row in mine]
+        if mine[0]["bound"]:
+            out.print(_bound_line(workload, mine[0]["bound"]))
         headings = [name for name in cells[0] if any(cell[name] for cell in cells)]
         table = Table(title=workload, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
         for heading in headings:
@@ -105,6 +107,15 @@ def print_table(rows: Sequence[dict[str, Any]]) -> None:
     out.print(_LEGEND)
     for entry in PUBLISHED:
         out.print(f"{entry['system']} (here {entry['counterpart']}): {entry['says']}")
+
+
+def _bound_line(workload: str, bound: dict[str, Any]) -> str:
+    launch = "" if bound["launch_us"] is None else f", and {bound['launch_us']:,.0f} us for launches one by one"
+    return (
+        f"{workload}: {bound['calls']:,.0f} calls a step and {bound['awaits']:,.0f} waits of the host; "
+        f"{bound['work_us']:,.0f} us of work, {bound['chain_us']:,.0f} us in the longest chain "
+        f"(up to {bound['parallelism']:.2f} calls at once){launch}"
+    )
 
 
 def _cells(row: dict[str, Any]) -> dict[str, str]:

@@ -29,6 +29,7 @@ from simengine.cli.settings import add_batch_options, positive, resolve
 from simengine.cli.workloads import WORKLOADS, family, is_fixed, is_whole, make_workload
 from simengine.errors import UnknownModelError
 from simengine_scheduler import make_executor
+from simengine_scheduler.study.bounds import Bound, bound_of
 from simengine_scheduler.study.measure import SERIAL, Figures, Plan, measure
 from simengine_scheduler.study.specs import Spec, offered
 from simengine_scheduler.study.workloads import Workload
@@ -164,7 +165,7 @@ def _measured(
                 raise
             except Exception as error:  # a failed list does not stop the others
                 failed = Figures("", error=f"{type(error).__name__}: {error}")
-                found = [{**failed.as_dict(), "good": False}]
+                found = [{**failed.as_dict(), "good": False, "bound": None}]
             yield [{**head, **row} for row in found]
 
 
@@ -175,7 +176,9 @@ def _measure_workload(
     try:
         plan = Plan(_WARMUP, settings.steps, settings.repeats, settings.traces)
         plan = replace(plan, steps=_steps(workload, settings))
-        common = {"units": workload.units, "steps": plan.steps, "repeats": plan.repeats}
+        bound = None if is_whole(spec) and backend == "host" else _bound(workload)
+        common: dict[str, Any] = {"units": workload.units, "steps": plan.steps, "repeats": plan.repeats}
+        common["bound"] = None if bound is None else bound.as_dict()
         return [
             {**common, **figures.as_dict(), "good": figures.good}
             for figures in measure(workload, executors, plan, tell)
@@ -183,6 +186,14 @@ def _measure_workload(
     finally:
         with suppress(Exception):  # after a CUDA fault, which the rows report, closing fails
             workload.close()
+
+
+def _bound(workload: Workload) -> Bound | None:
+    """Return the bound of a workload, or None where it cannot be measured, as without graphs on a GPU."""
+    try:
+        return bound_of(workload)
+    except RuntimeError:
+        return None
 
 
 def _steps(workload: Workload, settings: SimpleNamespace) -> int:

@@ -1,4 +1,7 @@
-"""Workloads by name: simulations of one model, of several models and of piles, and the scheduler's networks."""
+"""Workloads by name: simulations of one model, of several models and of piles, and the scheduler's networks.
+
+In *asynchronous* and *generations*, robots pause, or are born and die, so that lists vary in every step.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,18 @@ import mujoco
 from simengine import Model, Simulation, load_model
 from simengine.cli.errors import UsageError
 from simengine.loading import model_path
+from simengine.varying_workload import AsynchronousWorkload, GenerationsWorkload
 from simengine.workload import SimulationWorkload
-from simengine.zoo import pile_xml
+from simengine.zoo import pile_xml, random_robot
 from simengine_scheduler.study.specs import Spec
 from simengine_scheduler.study.workloads import NETWORKS, CudaTarget, HostTarget, Workload, make_network
 
 FIVE = ("ant", "grasp", "humanoid", "half_cheetah", "walker2d")
 """The simulations of ACS (arXiv 2401.12377)."""
 
-WORKLOADS = (*FIVE, "mixed", "pile", *sorted(NETWORKS))
+WORKLOADS = (*FIVE, "asynchronous", "clutter", "generations", "mixed", "pile", "robots", *sorted(NETWORKS))
 
+_OWN = {"asynchronous": ("form",), "generations": ("every",)}  # options that are not of the models
 _OF_LISTS = ("shards", "emission")  # options that change the kernel list and nothing else
 
 
@@ -37,8 +42,9 @@ def make_workload(spec: Spec, backend: str, dtype: str = "float32", seed: int = 
     Args:
         spec: a name in WORKLOADS, or the name or file of a model, with options. Simulations have the options `worlds`
             (number of worlds of each model), `shards`, `emission` and `settle` (number of steps before the first
-            state). A pile also has `bodies` and `kind`. The options of networks are the arguments of their classes in
-            `simengine_scheduler.study.workloads`.
+            state). A pile also has `bodies` and `kind`, and those with robots have `count`. `asynchronous` has `form`,
+            "varying" or "fixed", and `generations` has `every` (steps between births). The options of networks are the
+            arguments of their classes in `simengine_scheduler.study.workloads`.
         backend: "host" or "cuda".
         dtype: precision of simulations.
         seed: seed of states, controls and weights.
@@ -57,7 +63,7 @@ def make_workload(spec: Spec, backend: str, dtype: str = "float32", seed: int = 
 
 
 def is_fixed(spec: Spec) -> bool:
-    """Whether all steps of the workload are the same kernel list, or parts of one list."""
+    """Whether the lists of the workload wait for no counts, so that executors of fixed lists can run them."""
     return spec.name in NETWORKS or spec.options.get("emission") == "ahead"
 
 
@@ -80,11 +86,18 @@ def _simulation(
     shards: int = 1,
     emission: str = "counted",
     settle: int = 100,
-    **pile: Any,
+    **own: Any,
 ) -> SimulationWorkload:
-    groups = [(model, worlds) for model in models_of(name, **pile)]
+    of_workload = {option: own.pop(option) for option in _OWN.get(name, ()) if option in own}
+    models = models_of(name, **own)
     # the steps before the measured ones run on `serial`, which every backend has
-    sim = Simulation(groups, backend=backend, executor="serial", dtype=dtype, shards=shards, emission=emission)
+    options: dict[str, Any] = {"backend": backend, "executor": "serial", "dtype": dtype}
+    born = [models.pop() for _ in range(len(models) // 3)] if name == "generations" else []
+    sim = Simulation([(model, worlds) for model in models], **options, shards=shards, emission=emission)
+    if name == "generations":
+        return GenerationsWorkload(name, sim, born, settle=settle, seed=seed, **of_workload)
+    if name == "asynchronous":
+        return AsynchronousWorkload(name, sim, settle, seed, **of_workload)
     return SimulationWorkload(name, sim, settle, seed)
 
 
@@ -98,7 +111,14 @@ def models_of(name: str, **options: Any) -> list[Model]:
     Raises:
         TypeError: the workload has no such option.
     """
-    makers: dict[str, Callable[..., list[Model]]] = {"pile": _pile, "mixed": lambda: [loaded(one) for one in FIVE]}
+    makers: dict[str, Callable[..., list[Model]]] = {
+        "asynchronous": _robots,
+        "clutter": _clutter,
+        "generations": lambda count=16: _robots(count + count // 2),  # half as many are born
+        "mixed": lambda: [loaded(one) for one in FIVE],
+        "pile": _pile,
+        "robots": _robots,
+    }
     return makers[name](**options) if name in makers else _one(name, **options)
 
 
@@ -108,3 +128,13 @@ def _one(name: str) -> list[Model]:
 
 def _pile(bodies: int = 24, kind: str = "mixed") -> list[Model]:
     return [load_model(pile_xml(bodies, kind))]
+
+
+def _clutter() -> list[Model]:
+    """Heaps of 8 to 24 bodies, which are solved island by island."""
+    return [model for bodies in (8, 12, 16, 24) for model in _pile(bodies)]
+
+
+def _robots(count: int = 64) -> list[Model]:
+    """Robots that all differ."""
+    return [load_model(random_robot(seed)) for seed in range(count)]

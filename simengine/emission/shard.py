@@ -31,15 +31,18 @@ import numpy as np
 
 from simengine.emission.binding import BoundAwait, BoundEvaluation, BoundLaunch, bind
 from simengine.emission.calls import CallFactory, EmittedCall, Shard
+from simengine.emission.counted import CountedStep
 from simengine.emission.step_calls import StepCalls
 from simengine.emission.store import GroupStore
 from simengine.emission.whole import WholeStep, whole_step
 from simengine.state.fields import COLUMNS, FIELDS
 from simengine_scheduler import AwaitCounts, CudaLaunch, FixedList, HostLaunch, KernelCall
+from simengine_scheduler.core import Emitter
 from simengine_scheduler.core.calls import Item
 
 ALL_FIELDS = frozenset(f.name for f in FIELDS)
 _COLUMN_OF_BAD = COLUMNS.index("bad")
+_NOTHING = frozenset[str]()
 
 
 class ShardEmitter:
@@ -54,6 +57,9 @@ class ShardEmitter:
     Attributes:
         factory: as given.
         shard: as given.
+        evaluations: number of evaluations in a step.
+        can_go_ahead: whether steps may be issued ahead of counts. Models with islands cannot, since islands are counted
+            too.
         bad_worlds: number of worlds that were stopped, at the latest count.
     """
 
@@ -68,35 +74,35 @@ class ShardEmitter:
         self.factory = factory
         self._island_factories = island_factories
         self._plan = store.plan
+        self.evaluations = store.plan.evaluations
+        self.can_go_ahead = store.plan.can_go_ahead
         steps = store.plan.step_kernel
         self._step_calls = None if steps is None else StepCalls(store, factory, steps)
         self.shard = shard
         self._log: list[EmittedCall] = []
-        self._latest_whole: WholeStep | None = None
+        self._latest: WholeStep | CountedStep | None = None  # which has the log instead
         self.bad_worlds = 0
         self._totals: np.ndarray = store.totals_host[shard.index_in_group]
+        self._bad = memoryview(self._totals)[_COLUMN_OF_BAD:]  # of which one entry is read faster than of an array
         self._bound: dict[tuple[str, int, frozenset[str], bool], BoundEvaluation] = {}
         self._whole_steps: dict[frozenset[str], WholeStep] = {}
+        self._counted_steps: dict[frozenset[str], CountedStep] = {}
+        self._next_steps: dict[bool, tuple[FixedList, list[EmittedCall]]] = {}
         self._lists: dict[tuple[frozenset[str], int, bool, bool], tuple[FixedList, list[EmittedCall]]] = {}
-        self._progress: np.ndarray = store.progress_host[shard.index_in_group]
+        self._progress = memoryview(store.progress_host[shard.index_in_group])
         self._passed: tuple[int, int] = (0, 0)
         self._note_passed()
 
     @property
     def log(self) -> list[EmittedCall]:
         """Calls of the latest step, in program order."""
-        return self._log if self._latest_whole is None else self._latest_whole.log()
+        return self._log if self._latest is None else self._latest.log()
 
     def _begin_log(self, log: list[EmittedCall]) -> None:
-        self._log, self._latest_whole = log, None
+        self._log, self._latest = log, None
 
-    @property
-    def evaluations(self) -> int:
-        """Number of evaluations in a step."""
-        return self._plan.evaluations
-
-    def steps(self, n: int, keep: frozenset[str], done: int = 0) -> Iterator[Item]:
-        """Emit steps by counts.
+    def steps(self, n: int, keep: frozenset[str], done: int = 0) -> Emitter:
+        """Emit steps by counts. A single step is a counted list, which compiled code can run.
 
         Args:
             n: number of steps.
@@ -104,6 +110,15 @@ class ShardEmitter:
                 that step, other fields from its last evaluation.
             done: number of evaluations that have been made already and are left out.
         """
+        if n == 1 and done == 0:
+            step = self._counted_steps.get(keep)
+            if step is None:
+                step = self._counted_steps[keep] = self._counted_step(keep)
+            self._latest = step
+            return step.list
+        return self._emit_steps(n, keep, done)
+
+    def _emit_steps(self, n: int, keep: frozenset[str], done: int) -> Iterator[Item]:
         integrator = self._store.model.opt_integrator
         for number in range(done, n * self.evaluations):
             step, rk_stage = divmod(number, self.evaluations)
@@ -111,11 +126,6 @@ class ShardEmitter:
                 self._begin_log([])
             wanted = self._plan.wanted_of(keep, rk_stage) if step == n - 1 else frozenset()
             yield from self._evaluate(self._evaluation(integrator, rk_stage, wanted))
-
-    @property
-    def can_go_ahead(self) -> bool:
-        """Whether steps may be issued ahead of counts. Models with islands cannot, since islands are counted too."""
-        return self._plan.can_go_ahead
 
     def ahead(self, keep: frozenset[str], rounds: int = 1, controlled: bool = False, whole: bool = False) -> FixedList:
         """The calls of steps that are issued ahead of counts. `arrive` says how many evaluations were made.
@@ -127,14 +137,23 @@ class ShardEmitter:
             whole: whether to use the kernel of whole steps, if the shard has one.
         """
         key = (keep, rounds, controlled, whole)
-        if key not in self._lists:
+        made = self._lists.get(key)
+        if made is None:
             make = self._steps_whole if whole and self._step_calls else self._steps_ahead
             steps = make(keep, rounds, controlled)
             log = [EmittedCall(call, self.shard.size) for call in steps[-1]]
-            self._lists[key] = FixedList(call for calls in steps for call in calls), log
-        fixed, log = self._lists[key]
-        self._begin_log(log)
-        return fixed
+            made = self._lists[key] = FixedList(call for calls in steps for call in calls), log
+        self._begin_log(made[1])
+        return made[0]
+
+    def step_ahead(self, whole: bool) -> FixedList:
+        """The list of `ahead` for one step after which no derived fields must be valid."""
+        made = self._next_steps.get(whole)
+        if made is None:
+            fixed = self.ahead(_NOTHING, whole=whole)
+            made = self._next_steps[whole] = fixed, self._log
+        self._log, self._latest = made[1], None
+        return made[0]
 
     def _steps_whole(self, keep: frozenset[str], rounds: int, controlled: bool) -> list[Sequence[KernelCall]]:
         """Calls of steps by one kernel. If fields must be valid afterwards, a list of kernels makes the last step."""
@@ -175,8 +194,8 @@ class ShardEmitter:
         Args:
             keep: derived fields that must be valid after the step.
         """
-        self._latest_whole = self.whole_step(keep)
-        return self._latest_whole.call
+        step = self._latest = self.whole_step(keep)
+        return step.call
 
     def whole_step(self, keep: frozenset[str]) -> WholeStep:
         """A whole step as one call on a CPU, with the program that it runs.
@@ -209,8 +228,8 @@ class ShardEmitter:
         return FixedList(item.call.sized(self.shard.size) for item in bound if isinstance(item, BoundLaunch))
 
     def arrive_whole(self) -> None:
-        """Update `bad_worlds` after whole steps have run."""
-        self.bad_worlds = int(self._totals[_COLUMN_OF_BAD])
+        """Update `bad_worlds` after whole steps have run, or when the counts of a step have arrived."""
+        self.bad_worlds = self._bad[0]
 
     def arrive(self, n: int, keep: frozenset[str], whole: bool = False) -> int:
         """Find out, after steps ahead of counts have run, how many evaluations they made.
@@ -225,10 +244,12 @@ class ShardEmitter:
         Returns:
             The number of evaluations made since the last call.
         """
+        self.bad_worlds = self._bad[0]
+        by_steps = (n - bool(keep)) * self.evaluations if whole and self._step_calls else 0
+        if by_steps and not keep:
+            return by_steps
         passed, full = self._note_passed()
-        if whole and self._step_calls:
-            passed += (n - bool(keep)) * self.evaluations
-        self.bad_worlds = int(self._totals[_COLUMN_OF_BAD])
+        passed += by_steps
         if full:
             totals = self._totals.tolist()
             self._store.arena("contact", self.shard.index_in_group).reserve(totals[COLUMNS.index("ncon")])
@@ -257,13 +278,19 @@ class ShardEmitter:
                 for space, (table, first, number) in item.needs:
                     counts[table] = self._store.host_counts(table)[place].tolist()
                     self._store.arena(space, place).reserve(sum(counts[table][first : first + number]))
-                self.bad_worlds = int(self._totals[_COLUMN_OF_BAD])
+                self.bad_worlds = self._bad[0]
                 continue
             units = item.units if item.counted is None else counts[item.counted.table][item.counted.first]
             if units:
                 call = item.call.sized(units)
                 self._log.append(EmittedCall(call, units))
                 yield call
+
+    def _counted_step(self, keep: frozenset[str]) -> CountedStep:
+        integrator = self._store.model.opt_integrator
+        stages = ((stage, self._plan.wanted_of(keep, stage)) for stage in range(self.evaluations))
+        evaluations = [self._evaluation(integrator, stage, wanted) for stage, wanted in stages]
+        return CountedStep(evaluations, self._store, self.shard.index_in_group, self.arrive_whole)
 
     def _evaluation_of_chosen(self, wanted: frozenset[str], ahead: bool) -> BoundEvaluation:
         evaluation = self._plan.evaluation(self.shard.size, "", 0, wanted, ahead)

@@ -87,16 +87,18 @@ def _advance(
     if issue is Issue.PROGRAM:
         return _advance_whole(executor, emitters, n, keep, controls)
     whole, ahead = issue is Issue.STEP_KERNEL, issue.is_ahead
-    early = [emitter for emitter in emitters if ahead and emitter.can_go_ahead]
+    early = [emitter for emitter in emitters if emitter.can_go_ahead] if ahead else []
     if not early and not controls:
         return executor.run([emitter.steps(n, keep) for emitter in emitters])
     together = _together(executor, early, whole) if n > 1 and len(early) == len(emitters) else 1
     if together > 1:
         trace = _advance_together(executor, early, n, keep, controls, together, whole)
         return _catch_up(executor, early, n, keep, controls, whole) or trace
-    late = [emitter for emitter in emitters if not (ahead and emitter.can_go_ahead)]
+    late = (
+        [emitter for emitter in emitters if not (ahead and emitter.can_go_ahead)] if len(early) < len(emitters) else []
+    )
     kept = frozenset[str]()
-    lists = [emitter.ahead(kept, whole=whole) for emitter in early]
+    lists = [emitter.step_ahead(whole) for emitter in early]
     alike = 0 if late or controls else n - bool(keep)  # steps that repeat the same lists, with no work between them
     if alike:
         trace = run_repeatedly(executor, lists, alike)
@@ -185,8 +187,9 @@ def _catch_up(
         The trace of the last run, or None if no shard is behind.
     """
     executor.synchronize()
-    done = [(emitter, emitter.arrive(n, keep, whole)) for emitter in early]
-    behind = [(emitter, count) for emitter, count in done if count < n * emitter.evaluations]
+    behind = [
+        (emitter, count) for emitter in early if (count := emitter.arrive(n, keep, whole)) < n * emitter.evaluations
+    ]
     trace = None
     for step in range(min((count // emitter.evaluations for emitter, count in behind), default=n), n):
         for own in controls:

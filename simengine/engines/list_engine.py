@@ -144,7 +144,7 @@ class ListEngine:
 
     @property
     def emission(self) -> str:
-        """How steps become kernel calls: "counted", "ahead" or "whole"."""
+        """How steps become kernel calls: "counted", "ahead", "whole" or "stages"."""
         return self.issuing.emission
 
     def _make_executor(self) -> None:

@@ -6,7 +6,7 @@ only the launches that have work by the counts, or all of them: a kernel that ha
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from simengine.kernels.kernel import Kernel
@@ -148,10 +148,20 @@ def plan_evaluation(selection: Selection, rk_stage: int) -> Evaluation:
         *over_worlds(selection.integration()),
         *over_worlds((catalogue.ACTIVATION_KERNEL,) if selection.integrator and model.na else ()),
     )
+    if selection.by_stages:
+        chosen = tuple(item for each in chosen for item in _by_stages(each))
     launches = tuple(_in_variant(selection, item) for item in chosen)
     last = 3 if selection.integrator == "rk4" else 0
     scalars = {"parts": selection.search_parts, "rk_stage": rk_stage, "rk_last": last}
     return Evaluation(launches, selection.wanted | fields_needed(_kernels(launches)), scalars)
+
+
+def _by_stages(item: Launch | Await) -> Launches:
+    """A launch for each stage of a kernel over worlds."""
+    if isinstance(item, Await) or item.kernel.unit != "world" or len(item.kernel.stages) == 1:
+        return (item,)
+    # rows are in the arena, since kernels of other stages read them there
+    return tuple(item._replace(kernel=catalogue.single(stage), nrow=0) for stage in item.kernel.stages)
 
 
 def _in_variant(selection: Selection, item: Launch | Await) -> Launch | Await:
@@ -215,6 +225,8 @@ def _solution(selection: Selection) -> Launches:
         kernel = catalogue.finish(selection.integrator, model.solver, size_class == NUM_CLASSES - 1)
         return of(kernel, column, member, size_class, suffix)
 
+    if selection.by_stages:
+        return _in_two_classes(selection, of)
     classes = selection.row_classes
     bounded = range(1, min(classes, NUM_CLASSES - 1))
     unbounded = (NUM_CLASSES - 1,) if classes == NUM_CLASSES else ()
@@ -224,6 +236,22 @@ def _solution(selection: Selection) -> Launches:
         return (*more, finish(bounded[-1], "rows_bounded", NUM_CLASSES, "_bounded"))
     free = of(catalogue.advance(selection.integrator, model.solver), "rows_0", 0, 0, "")
     return (*more, *(finish(c, _CLASS_COLUMNS[c], c, f"_{ROW_CLASSES[c]}") for c in reversed(bounded)), free)
+
+
+def _in_two_classes(selection: Selection, of: Callable[[Kernel, str, int, int, str], Launch]) -> Launches:
+    """Rows and solver for worlds with rows, few or many, then the motion of worlds without any, and the integrator."""
+    integrator, solver = selection.integrator, selection.model.solver
+    rows, solve = catalogue.single(catalogue.constraint(solver)), catalogue.single(catalogue.SOLVERS[solver])
+    last = NUM_CLASSES - 1
+    classes = [("rows_bounded", NUM_CLASSES)] if selection.row_classes > 1 else []
+    if selection.row_classes == NUM_CLASSES:
+        classes.append((_CLASS_COLUMNS[last], last))
+    fused = integrator and catalogue.is_fused(integrator, solver)  # then no kernel of its own follows
+    return (
+        *(of(kernel, column, member, last, "") for column, member in classes for kernel in (rows, solve)),
+        of(catalogue.single(catalogue.UNCONSTRAINED), "rows_0", 0, 0, ""),
+        *((Launch(catalogue.single(catalogue.INTEGRATORS[integrator])),) if fused else ()),
+    )
 
 
 def _by_islands(model: ModelTable) -> Launches:

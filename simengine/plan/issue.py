@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from simengine.backends.base import Backend
 from simengine.model.model_table import ModelTable
 
-EMISSIONS = ("auto", "counted", "ahead", "whole")
+EMISSIONS = ("auto", "counted", "ahead", "whole", "stages")
 """Ways of emission that a user may choose."""
 
 
@@ -45,7 +45,7 @@ class Issuing(NamedTuple):
 
     Attributes:
         executor: name of the executor: the one asked for, or the one that is most likely the fastest.
-        emission: "counted", "ahead" or "whole".
+        emission: "counted", "ahead", "whole" or "stages".
         issue: how calls are issued with this emission on the backend.
         by_islands: whether some model is solved island by island.
     """
@@ -73,5 +73,5 @@ def decide_issuing(
     if emission == "auto":
         emission = backend.emission(chosen, options, by_islands)
     whole = Issue.STEP_KERNEL if backend.name == "cuda" else Issue.PROGRAM
-    issue = whole if emission == "whole" else Issue(emission)
+    issue = whole if emission == "whole" else Issue.COUNTED if emission == "stages" else Issue(emission)
     return Issuing(chosen, emission, issue.under(chosen), by_islands)

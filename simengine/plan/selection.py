@@ -43,6 +43,7 @@ class Selection:
         matrix_rows: rows of the matrices that kernels hold in registers, two in each lane; 0 if they hold none so.
         dual_rows: the most rows of an island that PGS has in registers; 0 if it has none there.
         tiles: whether worlds may share tiles.
+        by_stages: whether each stage has a kernel of its own.
     """
 
     model: ModelTable
@@ -53,6 +54,7 @@ class Selection:
     matrix_rows: int = 0
     dual_rows: int = 0
     tiles: bool = False
+    by_stages: bool = False
 
     @property
     def merged(self) -> bool:

@@ -130,8 +130,10 @@ class StepPlan:
             matrix = self.backend.matrix_rows(model.nv, self.dtype)
             by_rows = model.solver == SOLVE_PGS.name and model.opt_cone == _PYRAMIDAL
             dual = self.backend.dual_rows(model.nv, self.dtype) if by_rows else 0
-        tiles = self.backend.name == "host" and max(self.shard_sizes) >= LEAST_WORLDS
-        return plan_evaluation(Selection(model, worlds, integrator, wanted, ahead, matrix, dual, tiles), rk_stage)
+        by_stages = self.issuing.emission == "stages"
+        tiles = self.backend.name == "host" and max(self.shard_sizes) >= LEAST_WORLDS and not by_stages
+        forms = matrix, dual, tiles, by_stages
+        return plan_evaluation(Selection(model, worlds, integrator, wanted, ahead, *forms), rk_stage)
 
     def step(self, worlds: int, wanted: frozenset[str], ahead: bool) -> tuple[Evaluation, ...]:
         """Plan the evaluations of a step of a shard.

@@ -17,7 +17,7 @@ BACKEND = object.__new__(CudaBackend)  # without a look for a device
         ("graph-cached", {}, False, "whole"),
         ("graph-cached", {"record": "off"}, True, "whole"),
         ("graph-cached", {"record": "times"}, False, "ahead"),
-        ("streams", {}, False, "ahead"),
+        ("streams", {}, False, "whole"),
         ("streams", {"stream_policy": "kesco", "record": "order"}, False, "ahead"),
         ("streams", {"completion": "polling"}, False, "counted"),
         ("streams", {}, True, "counted"),

@@ -220,12 +220,15 @@ def test_compiled_issue() -> None:
     says(f"takes {compiled} a call on `streams`, emitters and waits included, where Python takes {python}")
     for kind, words in (
         ("fixed", "if random ones of 64 fixed lists pause"),
+        ("counted", "if counts choose the calls"),
+        ("numbers", "if a number among the arguments of each call changes before it is yielded"),
         ("fresh", "if no combination of segments came before"),
     ):
         says("{} instead of {} ".format(*pair("streams", kind)) + words)
     says("never seen take {} instead of {}".format(*pair("streams", "scalars")))
     says("compiled code takes {} a known call where Python takes {}".format(*pair("serial", "emitted")))
     says("{} instead of {} a call that was never seen".format(*pair("serial", "scalars")))
+    says("{} instead of {} if counts choose the calls".format(*pair("serial", "counted")))
 
 
 def test_what_was_run() -> None:
@@ -244,3 +247,16 @@ def test_what_was_run() -> None:
 def _published() -> list[dict[str, object]]:
     result = json.loads((ROOT / "benchmarks/results/scheduler_h200.json").read_text(encoding="utf-8"))
     return result["published"]
+
+
+def test_robots_that_pause() -> None:
+    result = json.loads((ROOT / "benchmarks/results/pauses_apart_h200.json").read_text(encoding="utf-8"))
+    (whole,) = (row for row in result["rows"] if row["part"] == "everything")
+    found = {
+        (row["executor"], row["emission"]): f"{row['tenth_pauses_us']:,.0f} us"
+        for row in result["executors"]
+        if row["options"].get("streams", 8) == 8
+    }
+    says(f"take kept graphs {whole['tenth_pauses_us']:.0f} us a step on an H200")
+    says(f"{found['streams', 'whole']} with whole steps and {found['streams', 'counted']} by counts")
+    says(f"`serial` {found['serial', 'counted']} by counts")

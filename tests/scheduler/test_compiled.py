@@ -26,11 +26,13 @@ from simengine_scheduler.testing import CalledDevice
 from tests.scheduler.programs import Program, Spec, run_and_check, specs
 
 POLICIES = ["follow", "least_loaded", "round_robin"]
-EXECUTORS = ["serial", "streams"]
+EXECUTORS = ["serial", "streams", "polling"]
 
 
 def make(name: str, device: CalledDevice, table: Segments, **options: Any) -> Any:
     given_options = {"record": "order", "device": "cuda", **options}
+    if name == "polling":
+        name, given_options["completion"] = "streams", "polling"
     return make_executor(name, segments=table, driver=device, stream=0, **given_options)
 
 
@@ -291,7 +293,7 @@ def test_calls_are_forgotten_when_there_are_too_many(name: str, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("refused", [0, 12])
-def test_nodes_are_enabled_one_by_one_until_one_is_refused(refused: int) -> None:
+def test_nodes_are_switched_one_by_one_until_one_is_refused(refused: int) -> None:
     seen = []
 
     @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
@@ -300,8 +302,9 @@ def test_nodes_are_enabled_one_by_one_until_one_is_refused(refused: int) -> None
         return 7 if node == refused else 0
 
     address = ctypes.cast(enable, ctypes.c_void_p).value or 0
-    status = issuer.enable_nodes(address, 5, array("q", [11, 12, 13]), False)
-    assert (status, seen) == ((7, [(5, 11, 0), (5, 12, 0)]) if refused else (0, [(5, n, 0) for n in (11, 12, 13)]))
+    status = issuer.switch_nodes(address, 5, array("q", [11, 12, 13]), 1)
+    expected = [(5, 11, 1), (5, 12, 0), (5, 13, 0)]
+    assert (status, seen) == ((7, expected[:2]) if refused else (0, expected))
 
 
 def test_a_long_run_forgets_calls_that_have_ended() -> None:

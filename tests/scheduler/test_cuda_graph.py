@@ -123,12 +123,12 @@ def test_arguments_of_a_node_are_put_into_the_executable_graph(driver: StandIn) 
 
 def test_nodes_are_switched_in_the_executable_graph(monkeypatch: pytest.MonkeyPatch, driver: StandIn) -> None:
     graph, template = cuda_graph.build_updatable([Launch(1), Launch(2), Launch(3)], [(), (0,), (1,)])
-    cuda_graph.enable(graph, template, [2, 0], False)
-    cuda_graph.enable(graph, template, [0], True)
+    cuda_graph.switch(graph, template, [], [2, 0])
+    cuda_graph.switch(graph, template, [0], [])
     assert driver.switched == [(graph, driver.numbers[i], on) for i, on in ((2, 0), (0, 0), (0, 1))]
     monkeypatch.setattr(driver, "_refuse", "enable")
     with pytest.raises(RuntimeError, match="CUDA reports CUDA_ERROR_INVALID_VALUE"):
-        cuda_graph.enable(graph, template, [1], False)
+        cuda_graph.switch(graph, template, [], [1])
 
 
 @pytest.mark.parametrize("refuse", ["kernel", "instantiate"])

@@ -53,6 +53,23 @@ def test_host_function_writes_through_its_buffers_and_follows_a_rebind() -> None
     assert first.tolist() == [2, 2, 2, 1]
 
 
+def test_a_scalar_is_read_when_a_launch_is_issued() -> None:
+    buffers, got = BufferSet(), list[bytes]()
+    count, factor = buffers.scalar(3), buffers.scalar(np.float32(0.5))
+    launch = HostLaunch(SLOTS(lambda slots: got.append(ctypes.string_at(slots, 24))), (7, count, factor), buffers)
+    table = launch._packed.current()[3]
+    launch.issue(0)
+    count.value, factor.value = -4, 2.0  # type: ignore[assignment]
+    launch.issue(0)
+    assert got == [struct.pack("<ixxxxixxxxfxxxx", 7, *values) for values in ((3, 0.5), (-4, 2.0))]
+    assert (count.value, factor.value, buffers.scalars, buffers.epoch, buffers.moves) == (-4, 2.0, 2, 2, 0)
+    assert launch._packed.current()[3] == table  # nothing was packed again
+    second = ctypes.cast(table, ctypes.POINTER(ctypes.c_void_p))[1] or 0  # where CUDA reads the argument
+    assert ctypes.c_int32.from_address(second).value == -4
+    buffers.add("x", 4096, 8).rebind(8192, 8)
+    assert (buffers.epoch, buffers.moves) == (3, 1)
+
+
 def test_refusals() -> None:
     buffers = BufferSet()
     x = buffers.add("x", 4096, 64)

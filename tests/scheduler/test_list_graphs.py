@@ -13,6 +13,7 @@ from simengine_scheduler import FixedList, KernelCall, Segments, make_executor
 from simengine_scheduler.core.hazards import conflict
 from simengine_scheduler.core.overlaps import Overlaps, bits_of
 from simengine_scheduler.launch import BufferSet
+from simengine_scheduler.testing.called_device import CalledDevice
 from simengine_scheduler.testing.fake_device import FakeDevice
 from tests.scheduler.programs import Program, Spec, specs
 
@@ -129,6 +130,19 @@ def test_a_buffer_that_moves_changes_the_nodes_of_its_list() -> None:
     assert (herd.executor.built, herd.device.updates) == (1, 3)
 
 
+def test_a_scalar_that_changes_changes_the_nodes_of_its_list() -> None:
+    device, table, buffers, seen = FakeDevice(1), Segments(), BufferSet(), list[int]()
+    number = buffers.scalar(3)
+    launch = device.launch(lambda value: seen.append(int(value)), [number], buffers)
+    fixed = FixedList([KernelCall("see", launch, (), (table.intern("x"),))])
+    executor = make_executor("graph-cached", segments=table, driver=device, stream=0)
+    for value in (3, 5, 5, 6):
+        number.value = value  # type: ignore[assignment]
+        executor.run([fixed])
+        executor.synchronize()
+    assert seen == [3, 5, 5, 6]
+
+
 def test_lists_beyond_the_number_of_stored_graphs_are_forgotten() -> None:
     herd = Herd(6, graphs=2, together=3)
     for chosen in ([0], [1], [2], [3], [4, 5], [0, 1, 2, 3, 4, 5], [0]):
@@ -177,12 +191,13 @@ def test_overlaps_are_the_conflicts_of_lists(emitters: list[list[Spec]], data: A
     st.integers(1, 3),
     st.sampled_from([1, 8, 1024]),
     st.sampled_from(["follow", "opara"]),
+    st.booleans(),
     st.integers(0, 99),
 )
 def test_any_lists_in_any_combination_have_the_results_of_serial(
-    emitters: list[list[Spec]], runs: list[list[int]], graphs: int, together: int, policy: str, seed: int
+    emitters: list[list[Spec]], runs: list[list[int]], graphs: int, together: int, policy: str, called: bool, seed: int
 ) -> None:
-    device = FakeDevice(seed, eagerness=0.1)
+    device = CalledDevice(seed, 0.1) if called else FakeDevice(seed, eagerness=0.1)
     program = Program(emitters, device.launch)
     lists = [FixedList(calls) for calls in calls_of(program)]
     options: dict[str, Any] = {"segments": program.segments, "driver": device, "stream": 0}

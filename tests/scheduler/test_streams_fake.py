@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simengine_scheduler import AwaitCounts, CallError, Executor, KernelCall, Segments, make_executor, validate
+from simengine_scheduler import (
+    AwaitCounts,
+    CallError,
+    Executor,
+    FixedList,
+    KernelCall,
+    Segments,
+    make_executor,
+    validate,
+)
 from simengine_scheduler.testing.fake_device import DeviceFault, FakeDevice
 from tests.scheduler.programs import Program, Spec, run_and_check, specs
 
@@ -96,6 +105,20 @@ def test_a_chain_follows_one_stream_without_waits() -> None:
     trace = streams_on(device, table, streams=4).run([[chain] * 20])
     assert {e.stream for e in trace.events} == {0}
     assert (trace.counters.waits_inserted, trace.counters.waits_removed) == (0, 0)
+
+
+def test_many_chains_that_take_turns_stay_on_their_streams() -> None:
+    device, table = FakeDevice(3), Segments()
+    values = [table.intern("x", i) for i in range(12)]
+    chains = [
+        [KernelCall(f"{i}", device.launch(lambda: None), (), (), (x,)) for _ in range(5)] for i, x in enumerate(values)
+    ]
+    for lists in (chains, [FixedList(chain) for chain in chains]):
+        trace = streams_on(device, table, window=1000, streams=4).run(lists)
+        assert trace.counters.waits_inserted == 0
+        streams = {e.name: {other.stream for other in trace.events if other.name == e.name} for e in trace.events}
+        assert all(len(used) == 1 for used in streams.values())
+        assert len(set.union(*streams.values())) == 4
 
 
 def test_implied_waits_are_removed() -> None:

@@ -167,9 +167,11 @@ def test_order_policies() -> None:
 
 
 def test_stream_policies() -> None:
-    state = StreamState(load=[2, 1, 1], tail=[7, 5, 6], stream_of={4: 0, 5: 1, 6: 2, 7: 0}, issued=8)
+    state = StreamState(load=[3, 1, 1], tail=[8, 5, 6], stream_of={4: 0, 5: 1, 6: 2, 7: 0, 8: 0}, issued=8)
     assert round_robin(set(), state) == 2
-    assert least_loaded({7}, state) == 1
+    assert least_loaded({8}, state) == 1
     assert follow({5, 6}, state) == 2  # the newest predecessor that is a tail
-    assert follow({4}, state) == 1  # call 7 stands behind call 4 already
-    assert follow({4, 7}, state) == 0
+    assert follow({4}, state) == 1  # calls 7 and 8 stand behind call 4 already
+    assert follow({4, 8}, state) == 0
+    state.load[0] = 2
+    assert follow({4}, state) == 0  # no stream has less to do by more than one call

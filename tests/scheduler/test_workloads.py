@@ -17,8 +17,11 @@ from simengine_scheduler.study.workloads.wired import watts_strogatz
 from simengine_scheduler.testing.fake_device import FakeDevice
 from simengine_scheduler.testing.threaded_device import PythonBody, ThreadedDevice
 
-SMALL: dict[str, dict[str, int]] = {
+SMALL: dict[str, dict[str, Any]] = {
+    "clients": {"clients": 4, "rows": 9, "most": 16},
     "population": {"rows": 9, "policies": 3, "most": 16},
+    "products": {"chains": 3, "length": 3, "size": 8, "bands": 2},
+    "skipping": {"images": 3, "blocks": 3, "channels": 3, "side": 5},
     "wired": {"nodes": 6, "stages": 2, "channels": 3, "side": 9},
 }
 STEPS = 4
@@ -161,8 +164,72 @@ def test_wired_graphs_keep_their_edges_and_hazards() -> None:
             assert bool(before)
 
 
+def lists_of(workload: Network, steps: int) -> list[list[str]]:
+    """Names of the calls of some steps."""
+    executor = make_executor("serial", record="order")
+    return [[call.name for call in workload.run(executor, 1).order] for _ in range(steps)]
+
+
+@pytest.mark.parametrize("name", [name for name in NETWORKS if name != "wired"])
+def test_lists_have_the_form_that_was_asked_for(name: str) -> None:
+    varying, fixed = small(name), make_network(name, HostTarget(), **SMALL[name], form="fixed")
+    lists = lists_of(varying, 8)
+    assert len(set(map(tuple, lists))) > 1
+    varying.reset()
+    assert lists_of(varying, 8) == lists
+    assert len(set(map(tuple, lists_of(fixed, 4)))) == 1
+    assert [id(one) for one in fixed.emitters()] == [id(one) for one in fixed.emitters()]
+    expected = after_steps(fixed, "serial")
+    for options in ({"name": "shuffled", "seed": 1}, {"name": "threads", "workers": 3}):
+        assert after_steps(fixed, **options) == expected
+    with pytest.raises(ValueError, match="unknown form 'other'; choose one of varying, fixed"):
+        make_network(name, HostTarget(), form="other")
+
+
+def test_a_population_computes_the_same_in_both_forms() -> None:
+    fixed = make_network("population", HostTarget(), **SMALL["population"], form="fixed")
+    states = []
+    for workload in (small("population"), fixed):
+        workload.run(make_executor("serial"), STEPS)
+        states.append({name: values for name, values in workload.memory.on_host().items() if name.startswith("action")})
+    for name, values in states[0].items():
+        np.testing.assert_array_equal(values, states[1][name])
+
+
+def test_products_are_matrix_products() -> None:
+    network = make_network("products", HostTarget(), **{**SMALL["products"], "chains": 1}, form="fixed")
+    network.run(make_executor("serial"), 1)
+    x = [network.memory.on_host()[f"x{k}_0"] for k in range(4)]
+    calls = {call.name: call for call in network.emitters()[0] if isinstance(call, KernelCall)}
+    for k in range(3):
+        for band, rows in enumerate((slice(0, 4), slice(4, 8))):
+            _, _, source, weights, bias, *_ = calls[f"product{k}_band{band}_0"].launch.function.args  # type: ignore[attr-defined]
+            left = x[k][rows] if k % 2 == 0 else source
+            right = weights if k % 2 == 0 else x[k]
+            np.testing.assert_allclose(x[k + 1][rows], np.clip(left @ right + bias, -1, 1), atol=1e-5)
+    with pytest.raises(ValueError, match="matrices of 10 rows cannot be cut into 4 bands"):
+        make_network("products", HostTarget(), size=10, bands=4)
+
+
+def test_a_block_that_is_left_out_leaves_the_map() -> None:
+    workload = small("skipping")
+    for _ in range(6):
+        (names,) = lists_of(workload, 1)
+        for image in ("0", "1"):
+            own = [name.rsplit("_", 1)[0] for name in names if name.endswith(f"_{image}")]
+            ran = [name for name in own if name.endswith("merge")]
+            latest = 0
+            for block in range(3):
+                assert own[own.index(f"gate{block}") - 1] == f"pool{latest}"
+                if f"block{block}_after{latest}_merge" in ran:
+                    latest = block + 1
+            assert own[-2:] == [f"pool{latest}", "classify"]
+            assert len(ran) == len({name.split("_")[0] for name in ran})
+
+
 def test_unknown_networks_and_steps_are_refused() -> None:
-    with pytest.raises(ValueError, match="unknown network 'nothing'; choose one of population, wired"):
+    names = "clients, population, products, skipping, wired"
+    with pytest.raises(ValueError, match=f"unknown network 'nothing'; choose one of {names}"):
         make_network("nothing", HostTarget())
     with pytest.raises(ValueError, match="was told to run 0 steps"):
         small("wired").run(make_executor("serial"), 0)

@@ -4,6 +4,7 @@ Everything here is pure Python without a GPU, threads or a clock. The modules, i
 
     segments      names for pieces of memory
     calls         a kernel call with the segments that it reads, writes and updates
+    counted       lists of a known form, in which counts choose the calls
     emission      many emitters become one program order
     hazards       which earlier calls a call must wait for
     window        a bounded number of calls in flight, each pending, ready or executing
@@ -14,6 +15,7 @@ Everything here is pure Python without a GPU, threads or a clock. The modules, i
 """
 
 from .calls import IDLE, AwaitCounts, Cost, Emitter, FixedList, Idle, Item, KernelCall, Launch, Tag
+from .counted import Arrival, Counted, CountedList
 from .emission import Feeder
 from .errors import CallError
 from .policies import ORDER_POLICIES, STREAM_POLICIES, StreamState
@@ -24,9 +26,12 @@ __all__ = [
     "IDLE",
     "ORDER_POLICIES",
     "STREAM_POLICIES",
+    "Arrival",
     "AwaitCounts",
     "CallError",
     "Cost",
+    "Counted",
+    "CountedList",
     "Emitter",
     "Feeder",
     "FixedList",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -115,4 +115,4 @@ class FixedList(tuple[KernelCall, ...]):
 
 
 Item = KernelCall | AwaitCounts | Idle
-Emitter = Iterator[Item] | Sequence[Item]
+Emitter = Iterable[Item]

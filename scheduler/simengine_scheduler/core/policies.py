@@ -80,14 +80,22 @@ def least_loaded(upstream: Set[int], state: StreamState) -> int:
 def follow(upstream: Set[int], state: StreamState) -> int:
     """Return the stream of the newest predecessor that is the last call of its stream, so that no wait is needed.
 
-    If there is none, return the least loaded stream. A predecessor that another call has already followed is passed
-    over, so that two successors of one call run side by side.
+    If there is none, return the stream of the newest predecessor, which needs no wait either, if no stream is less
+    loaded by more than one call. So many lists that take turns stay on their streams. Otherwise return the least loaded
+    stream, so that two successors of one call run side by side.
     """
-    newest = -1
+    newest = last = -1
     for seq in upstream:
-        if seq > newest and state.tail[state.stream_of[seq]] == seq:
+        if seq > last and state.tail[state.stream_of[seq]] == seq:
+            last = seq
+        if seq > newest:
             newest = seq
-    return state.stream_of[newest] if newest >= 0 else least_loaded(upstream, state)
+    if last >= 0:
+        return state.stream_of[last]
+    load = state.load
+    if newest >= 0 and load[stream := state.stream_of[newest]] <= min(load) + 1:
+        return stream
+    return load.index(min(load))
 
 
 STREAM_POLICIES: dict[str, StreamPolicy] = {"follow": follow, "least_loaded": least_loaded, "round_robin": round_robin}

@@ -51,6 +51,7 @@ class Segments:
         self._ids: dict[_Named | _Range, int] = {}
         self._siblings: dict[tuple[str, int], list[int]] = {}  # (buffer, shard) -> its segments
         self._ranges: list[int] = []
+        self._everything: int | None = None
 
     def __len__(self) -> int:
         return len(self._pieces)
@@ -97,6 +98,16 @@ class Segments:
             self._ranges.append(segment)
         return segment
 
+    def everything(self) -> int:
+        """Return the id of a segment that conflicts with all others, also with those that are named later.
+
+        A call that updates it comes after all calls before it, and before all that follow.
+        """
+        if self._everything is None:
+            self._everything = self._register(_Named("everything", 0, None), list(range(len(self._pieces))))
+            del self._ids[_Named("everything", 0, None)]  # a buffer may have this name
+        return self._everything
+
     def buffer(self, segment: int) -> str:
         """Return the name of the buffer, or of the range, that a segment is a piece of."""
         piece = self._piece(segment)
@@ -140,6 +151,8 @@ class Segments:
 
     def _register(self, piece: _Named | _Range, overlapping: list[int]) -> int:
         segment = len(self._pieces)
+        if self._everything is not None:
+            overlapping = [*overlapping, self._everything]
         self._ids[piece] = segment
         self._pieces.append(piece)
         self.conflicts.append((*overlapping, segment))

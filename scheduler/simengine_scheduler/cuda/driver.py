@@ -100,8 +100,8 @@ class Driver(Protocol):
         """Give a node of an updatable graph, by position, the present arguments of its launch."""
         ...
 
-    def enable_nodes(self, graph: int, nodes: Sequence[int], enabled: bool) -> None:
-        """Enable or disable nodes of an updatable graph, by position. A disabled node ends as soon as it may start."""
+    def switch_nodes(self, graph: int, on: Sequence[int], off: Sequence[int]) -> None:
+        """Enable and disable nodes of an updatable graph, by position. A disabled node ends as soon as it may start."""
         ...
 
     def launch_graph(self, graph: int, stream: int) -> None:
@@ -219,18 +219,19 @@ class CudaDriver:
 
         update(graph, self._templates[graph], node, launch)
 
-    def enable_nodes(self, graph: int, nodes: Sequence[int], enabled: bool) -> None:
-        """Enable or disable kernel nodes. A launch that is under way is not changed."""
-        from .graph import enable
-
+    def switch_nodes(self, graph: int, on: Sequence[int], off: Sequence[int]) -> None:
+        """Enable and disable kernel nodes. A launch that is under way is not changed."""
         function = self._enabling()
         if not function:
-            enable(graph, self._templates[graph], nodes, enabled)
+            from .graph import switch
+
+            switch(graph, self._templates[graph], on, off)
             return
         handles = self._handles.get(graph)
         if handles is None:
             handles = self._handles[graph] = [int(node) for node in self._templates[graph].nodes]
-        status = issuer.enable_nodes(function, graph, array("q", [handles[node] for node in nodes]), enabled)
+        nodes = array("q", [handles[node] for node in (*on, *off)])
+        status = issuer.switch_nodes(function, graph, nodes, len(on))
         if status:
             raise self.error(status)
 

@@ -137,13 +137,13 @@ def update(graph: int, template: Template, node: int, launch: Any) -> None:
     _checked(driver.cuGraphExecKernelNodeSetParams(driver.CUgraphExec(graph), template.nodes[node], parameters))
 
 
-def enable(graph: int, template: Template, nodes: Sequence[int], enabled: bool) -> None:
-    """Enable or disable nodes, by their positions. Graphs that are running keep those that they had."""
+def switch(graph: int, template: Template, on: Sequence[int], off: Sequence[int]) -> None:
+    """Enable and disable nodes, by their positions. Graphs that are running keep those that they had."""
     driver = _driver()
-    executable, flag = driver.CUgraphExec(graph), int(enabled)
-    switch, handles = driver.cuGraphNodeSetEnabled, template.nodes
-    for node in nodes:
-        _checked(switch(executable, handles[node], flag))
+    executable, handles = driver.CUgraphExec(graph), template.nodes
+    for flag, nodes in ((1, on), (0, off)):
+        for node in nodes:
+            _checked(driver.cuGraphNodeSetEnabled(executable, handles[node], flag))
 
 
 def _mark(driver: Any, graph: Any, behind: list[Any], event: int) -> Any:

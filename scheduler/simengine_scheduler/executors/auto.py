@@ -1,15 +1,17 @@
 """The automatic executor: candidates take turns on real runs, until the fastest is known.
 
-The first candidate stays unless another one is clearly faster.
+    runs     1 .. 4        5 .. 8   9 .. 12       ...    then
+    turn of  graph-cached  streams  graph-cached  ...    graph-cached
+             └─ first turns: not timed ─┘└─ timed ─┘     └─ the fastest, untimed
 
-    run 1 2 3 ...    threads  serial  threads  serial  ...  threads threads threads ...
-                     └──────── trials, timed ─────────┘     └── the fastest, untimed
+A turn is a few runs. Candidates that take far longer than the best have no further turns.
 
 Invariants
     1. One candidate runs each run, and everything has completed before another candidate takes a turn. Every executor
        gives the results of `serial`, so the choice changes no result.
-    2. Trials are synchronised at both ends, so that whole runs are timed. Runs after the choice are not synchronised.
-    3. A candidate that cannot run on this machine is left out, and `reason` says so.
+    2. A turn is synchronised at both ends. Its time is what its runs and waits took, so that what a program does
+       between runs does not count. Runs after the choice are not synchronised.
+    3. A candidate that cannot run on this machine, or cannot run what it is given, is left out, and `reason` says so.
 """
 
 from __future__ import annotations
@@ -18,44 +20,62 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from time import perf_counter
+from typing import Any
 
 from ..core.calls import Emitter, FixedList
+from ..core.errors import CallError
 from ..tracing.trace import Trace
 from .base import Executor, Options, run_repeatedly
 
-CANDIDATES = {"host": ("threads", "serial"), "cuda": ("graph-cached", "streams", "serial")}
-_SETTLING = 3  # first runs of a candidate, which are not timed: it makes graphs and wakes threads
-_TRIALS = 5  # timed runs of each candidate
-_LONG_TRIALS = 2  # timed runs if runs are long; one alone may be disturbed by other programs
-_CLEARLY = 0.85  # another candidate must take less than this share of the time of the first, since trials are noisy
+CANDIDATES = {"host": ("threads", "serial"), "cuda": ("graph-cached", "streams", "pipeline", "serial", "device")}
+_RUNS = 4  # of a turn
+_ENOUGH = 0.02  # a turn ends earlier if its runs have taken so long [s]
+_ROUNDS = 5  # timed turns of each candidate that stays
+_LONG_ROUNDS = 2  # timed turns if runs are long; one alone may be disturbed by other programs
 _LONG = 0.05  # a run that takes longer is long [s]
+_FAR = 1.3  # a candidate that took so many times as long as the best, in two turns, has no further turns
+_CLEARLY = 0.97  # another candidate must take less than this share of the time of the first, since trials are noisy
 
 
 @dataclass
 class _Candidate:
-    """An executor on trial, and the seconds per call of its timed runs."""
+    """An executor on trial, and the seconds per call of its timed turns."""
 
     executor: Executor
-    runs: int = 0
+    turns: int = 0
     long: bool = False
     times: list[float] = field(default_factory=list)
 
     @property
-    def tried(self) -> bool:
-        """Whether all its trials are over."""
-        return len(self.times) >= (_LONG_TRIALS if self.long else _TRIALS)
+    def rounds(self) -> int:
+        """How many timed turns it is due."""
+        return _LONG_ROUNDS if self.long else _ROUNDS
 
-    def note(self, seconds: float, calls: int) -> None:
-        """Note the time of a run that has completed."""
-        settled = self.runs >= (1 if self.long else _SETTLING)
-        self.runs += 1
-        self.long = seconds > _LONG
-        if settled:
-            self.times.append(seconds / max(1, calls))
+    @property
+    def typical(self) -> float:
+        """The mean of the better half of its turns [s]. A single candidate has no turns, and its time is 0."""
+        best = sorted(self.times)[: (len(self.times) + 1) // 2]
+        return sum(best) / len(best) if best else 0.0
+
+    def note(self, turn: _Turn) -> None:
+        """Note a turn that has completed. The first is not timed: graphs are made in it, and threads wake."""
+        self.turns += 1
+        self.long = turn.seconds > _LONG * turn.runs
+        if self.turns > 1:
+            self.times.append(turn.seconds / max(1, turn.calls))
 
     def __str__(self) -> str:
-        us = 1e6 * min(self.times)
+        us = 1e6 * self.typical
         return f"{self.executor.name} {us:{',.0f' if us >= 100 else '.3g'}} us"
+
+
+@dataclass
+class _Turn:
+    """What the runs of a turn took so far."""
+
+    runs: int = 0
+    calls: int = 0
+    seconds: float = 0.0
 
 
 class AutoExecutor(Executor):
@@ -77,17 +97,21 @@ class AutoExecutor(Executor):
                 self._left_out.append(f"{name} cannot run here ({error})")
         if not self._candidates:
             raise RuntimeError(f"executor 'auto' has no candidate left: {'; '.join(self._left_out)}; name another one")
+        self._first = self._candidates[0]
         self._chosen: _Candidate | None = None
+        self._other: _Candidate | None = None  # runs what the chosen one cannot run
+        self._with_bodies: dict[int, FixedList] = {}  # lists that were looked at, by their id()
         names = " and ".join(candidate.executor.name for candidate in self._candidates)
         self.reason = f"{names} take turns on the first runs"
-        self._at = 0
+        self._at = self._first
+        self._turn = _Turn()
         if len(self._candidates) == 1:
             self._choose()
 
     @property
     def executor(self) -> Executor:
         """The executor that was chosen, or that is being measured."""
-        return (self._chosen or self._candidates[self._at]).executor
+        return (self._chosen or self._at).executor
 
     @property
     def rounds(self) -> int:
@@ -102,58 +126,123 @@ class AutoExecutor(Executor):
 
     def run(self, emitters: Iterable[Emitter]) -> Trace:
         """Run the emitters' calls."""
-        if self._chosen is not None:
-            return self._chosen.executor.run(emitters)
-        return self._try(lambda executor: executor.run(emitters))
+        if not isinstance(emitters, list):
+            emitters = list(emitters)
+        return self._run(emitters, lambda executor: executor.run(emitters), 1)
 
     def repeat(self, lists: Sequence[FixedList], times: int) -> Trace:
-        """Run fixed lists `times` times. All rounds together are one trial."""
-        if self._chosen is not None:
-            return run_repeatedly(self._chosen.executor, lists, times)
-        return self._try(lambda executor: run_repeatedly(executor, lists, times), times)
+        """Run fixed lists `times` times. All rounds together are one run of a turn."""
+        return self._run(lists, lambda executor: run_repeatedly(executor, lists, times), times)
 
     def synchronize(self) -> None:
         """Block the host until everything that was issued has completed."""
+        began = perf_counter()
         self.executor.synchronize()
+        self._turn.seconds += perf_counter() - began
+        if self._other is not None:
+            self._other.executor.synchronize()
 
     def close(self) -> None:
         """Close the candidates."""
-        for candidate in self._candidates:
+        for candidate in (*self._candidates, *([self._other] if self._other else ())):
             candidate.executor.close()
 
-    def _try(self, run: Callable[[Executor], Trace], times: int = 1) -> Trace:
-        candidate = self._candidates[self._at]
-        candidate.executor.synchronize()
-        start = perf_counter()
-        trace = run(candidate.executor)
-        candidate.executor.synchronize()
-        candidate.note(perf_counter() - start, times * trace.counters.calls)
-        self._following()
+    def _run(self, emitters: Sequence[Any], run: Callable[[Executor], Trace], times: int) -> Trace:
+        if self._chosen is None and not self._can_run(self._at, emitters):
+            self._leave_out(emitters)
+        if self._chosen is None:
+            return self._try(run, times)
+        if self._other is not None and not self._can_run(self._chosen, emitters):
+            self._chosen.executor.synchronize()
+            trace = run(self._other.executor)
+            self._other.executor.synchronize()
+            return trace
+        return run(self._chosen.executor)
+
+    def _can_run(self, candidate: _Candidate, emitters: Sequence[Any]) -> bool:
+        """Whether a candidate can run these calls: workers of `device` need bodies, which only fixed lists promise."""
+        return candidate.executor.name != "device" or all(self._has_bodies(emitter) for emitter in emitters)
+
+    def _has_bodies(self, emitter: Any) -> bool:
+        if type(emitter) is not FixedList:
+            return False
+        if id(emitter) not in self._with_bodies:
+            if any(getattr(call.launch, "task", None) is None for call in emitter):
+                return False
+            self._with_bodies[id(emitter)] = emitter
+        return True
+
+    def _leave_out(self, emitters: Sequence[Any]) -> None:
+        """Leave out candidates that cannot run what they are given, before anything of it has run."""
+        for candidate in [c for c in self._candidates if not self._can_run(c, emitters)]:
+            self._left_out.append(f"{candidate.executor.name} cannot run calls that have no body for workers")
+            self._drop(candidate)
+        self._next_turn()
+
+    def _next_turn(self) -> None:
+        """Give the turn to a candidate that is left. Raises RuntimeError if none is."""
+        if not self._candidates:
+            raise RuntimeError(f"executor 'auto' has no candidate left: {'; '.join(self._left_out)}; name another one")
+        self._turn = _Turn()
+        self._follow()
+
+    def _drop(self, candidate: _Candidate) -> None:
+        self._candidates.remove(candidate)
+        with suppress(Exception):
+            candidate.executor.close()
+
+    def _try(self, run: Callable[[Executor], Trace], times: int) -> Trace:
+        candidate, turn = self._at, self._turn
+        if not turn.runs:
+            candidate.executor.synchronize()
+            turn.seconds = 0.0
+        began = perf_counter()
+        try:
+            trace = run(candidate.executor)
+        except (RuntimeError, ValueError) as error:
+            if candidate.executor.name != "device" or isinstance(error, CallError):
+                raise
+            # It found no way to run the list, and has run nothing of it.
+            self._left_out.append(f"device cannot run the list ({error})")
+            self._drop(candidate)
+            self._next_turn()
+            return self._try(run, times) if self._chosen is None else run(self._chosen.executor)
+        turn.seconds += perf_counter() - began
+        turn.runs += 1
+        turn.calls += times * trace.counters.calls
+        if turn.runs == _RUNS or turn.seconds > _ENOUGH:
+            began = perf_counter()
+            candidate.executor.synchronize()
+            turn.seconds += perf_counter() - began
+            candidate.note(turn)
+            self._turn = _Turn()
+            self._follow()
         return trace
 
-    def _following(self) -> None:
-        """Give the turn to the candidate with the fewest runs, or end the trials."""
-        waiting = [i for i, candidate in enumerate(self._candidates) if not candidate.tried]
-        if waiting:
-            self._at = min(waiting, key=lambda i: self._candidates[i].runs)
+    def _follow(self) -> None:
+        """Give the turn to the candidate with the fewest turns, or end the trials."""
+        timed = [candidate for candidate in self._candidates if len(candidate.times) >= 2]
+        best = min((candidate.typical for candidate in timed), default=0.0)
+        close = [c for c in self._candidates if c not in timed or c.typical <= _FAR * best]
+        due = [candidate for candidate in close if len(candidate.times) < candidate.rounds]
+        if len(close) > 1 and due:
+            self._at = min(due, key=lambda candidate: candidate.turns)
             return
         self._choose()
 
-    def _handicapped(self, candidate: _Candidate) -> float:
-        """Return the time by which a candidate is ranked. A single candidate has no trials, and its time is 0."""
-        least = min(candidate.times, default=0.0)
-        return _CLEARLY * least if candidate is self._candidates[0] else least
-
     def _choose(self) -> None:
         """Choose the fastest candidate and close the others."""
-        first, *others = sorted(self._candidates, key=self._handicapped)
-        self._chosen = first
+        ranked = sorted(self._candidates, key=lambda c: c.typical * (_CLEARLY if c is self._first else 1.0))
+        first, *others = ranked
+        self._chosen = self._at = first
         why = f"{first.executor.name} is the only candidate"
         if others:
-            why = f"{', '.join(map(str, (first, *others)))} a call, the least of their runs"
+            why = f"{', '.join(map(str, ranked))} a call, by the better half of their turns"
         self.reason = "; ".join([why, *self._left_out])
+        if first.executor.name == "device":
+            self._other = next((other for other in others if other.executor.name != "device"), None)
         for candidate in others:
-            with suppress(Exception):
-                candidate.executor.close()
-        self._candidates = [self._chosen]
-        self._at = 0
+            if candidate is not self._other:
+                with suppress(Exception):
+                    candidate.executor.close()
+        self._candidates = [first]

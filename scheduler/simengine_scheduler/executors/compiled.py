@@ -31,39 +31,51 @@ _MOST_CALLS = 100_000  # at so many known calls all are forgotten
 _BY_POLICY = {"follow": follow, "least_loaded": least_loaded, "round_robin": round_robin}
 
 
-_Known = tuple[int, Any, int]  # number of a call, the set of its buffers or None, and the set's epoch
+_Known = tuple[int, Any, int]  # number of a call, the set of its buffers or None, and the moves of the set
 
 
 class _KnownList:
     """The numbers of a fixed list, and the sets of its buffers."""
 
-    __slots__ = ("epochs", "fixed", "numbers")
+    __slots__ = ("fixed", "moves", "numbers")
 
     def __init__(self, fixed: FixedList, numbers: array[int], known: Iterable[_Known]) -> None:
         self.fixed = fixed  # kept alive, so that no other list gets its id()
         self.numbers = numbers
-        self.epochs = [(sets, epoch) for sets, epoch in {id(s): (s, e) for _, s, e in known if s is not None}.values()]
+        self.moves = list({id(sets): (sets, moves) for _, sets, moves in known if sets is not None}.values())
 
 
 class CompiledCalls:
-    """An issuer, and the numbers of the calls that it knows. Raises RuntimeError where there is no compiler."""
+    """An issuer, and the numbers of the calls that it knows. Raises RuntimeError where there is no compiler.
+
+    Attributes:
+        issuer: as given.
+        by_number: the calls, each at the place of its number.
+    """
 
     def __init__(self, issuer: Issuer, conflicts: list[tuple[int, ...]] | None, lists: int) -> None:
         self.issuer = issuer
         self._conflicts = conflicts  # None if hazards are not looked for
         self._most_lists = lists
         self._segments = 0  # whose conflicts the issuer has
+        self.by_number: list[KernelCall] = []
         self._known: dict[KernelCall, _Known] = {}
         self._lists: OrderedDict[int, _KnownList] = OrderedDict()
         self._combinations: dict[tuple[tuple[int, ...], ...], int] = {}
         self._words = array("q")  # definitions of calls that the issuer does not have yet
         self._segments_of = array("i")  # combinations that it does not have yet
 
+    @property
+    def is_full(self) -> bool:
+        """Whether there are so many calls that `make_room` will forget them."""
+        return len(self._known) > _MOST_CALLS
+
     def make_room(self) -> bool:
         """Forget all calls if there are too many. Returns whether it did, so that numbers and plans are void."""
-        if len(self._known) <= _MOST_CALLS:
+        if not self.is_full:
             return False
         self._known.clear()
+        self.by_number.clear()
         self._lists.clear()
         self._combinations.clear()
         self._words, self._segments_of = array("q"), array("i")
@@ -75,7 +87,7 @@ class CompiledCalls:
         found, known_of, define = array("i"), self._known.get, self._define
         for call in calls:
             known = known_of(call)
-            if known is not None and (known[1] is None or known[1].epoch == known[2]):
+            if known is not None and (known[1] is None or known[1].moves == known[2]):
                 found.append(known[0])
             else:
                 found.append(define(call, None if known is None else known[0]))
@@ -84,7 +96,7 @@ class CompiledCalls:
     def numbers_of(self, fixed: FixedList) -> array[int]:
         """Return the numbers of the calls of a list. They are kept."""
         own = self._lists.get(id(fixed))
-        if own is None or any(sets.epoch != epoch for sets, epoch in own.epochs):
+        if own is None or any(sets.moves != moves for sets, moves in own.moves):
             numbers = self.numbers(fixed)
             own = self._lists[id(fixed)] = _KnownList(fixed, numbers, map(self._known.__getitem__, fixed))
             if len(self._lists) > self._most_lists:
@@ -121,15 +133,16 @@ class CompiledCalls:
             found = self._combinations.get(key)
             combination = self._combine(call, key) if found is None else found
         if number is None:
-            number = len(self._known)
+            number = len(self.by_number)
+            self.by_number.append(call)
         node = getattr(launch, "node", None)
         if node is None or not getattr(launch, "in_graphs", True):
             self._known[call] = number, None, 0
             self._words.extend((number, 0, 0, 0, 0, 0, 0, 0, 0, 0, combination))
             return number
         buffers = getattr(launch, "buffers", None)
-        epoch = 0 if buffers is None else buffers.epoch  # read before the arguments are packed
-        self._known[call] = number, buffers, epoch
+        moves = 0 if buffers is None else buffers.moves  # read before the arguments are packed
+        self._known[call] = number, buffers, moves
         function, grid, block, shared, arguments = node()
         self._words.extend((number, function, *grid, *block, shared, arguments, combination))
         return number
@@ -155,9 +168,12 @@ def make_compiled(
     """Return what issues calls by compiled code, or None where Python issues them.
 
     Python does so without a compiler, for a driver that has no functions for compiled code, for policies of a program's
-    own, and where times are recorded or each call is waited for. Warns with a UserWarning if the compiler fails.
+    own, for polling in another order than that of the list, and where times are recorded or each call is waited for.
+    Warns with a UserWarning if the compiler fails.
     """
     if not options.compiled or options.record == "times" or options.check_each:
+        return None
+    if options.completion == "polling" and options.policy != "fifo":
         return None
     if STREAM_POLICIES.get(options.stream_policy) is not _BY_POLICY.get(options.stream_policy):
         return None
@@ -166,7 +182,8 @@ def make_compiled(
         return None
     policy = options.stream_policy if options.stream_policy in _BY_POLICY else "follow"
     try:
-        issuer = Issuer(functions, options.streams, options.window, policy)
+        polling = options.completion == "polling"
+        issuer = Issuer(functions, options.streams, options.window, policy, polling)
     except RuntimeError as error:
         if compiling.compiler() is not None:
             warnings.warn(f"Python issues calls, which is slower than compiled code: {error}", stacklevel=2)
@@ -183,8 +200,7 @@ def taking_turns(lists: Sequence[Sequence[Any]]) -> list[Any]:
 def issue_all(
     run: CudaRun,
     step: Callable[[int], tuple[Outcome, int]],
-    call_at: Callable[[int], KernelCall],
-    issuer: Issuer,
+    calls: CompiledCalls,
     foreign: Callable[[], int],
     follow_up: Callable[[], Outcome] | None = None,
 ) -> None:
@@ -193,8 +209,7 @@ def issue_all(
     Args:
         run: notes the latest call, and raises its faults.
         step: issues from a place on; returns how it ended and where.
-        call_at: the call at a place, for errors.
-        issuer: knows what failed.
+        calls: knows which call could not be launched.
         foreign: returns the stream handle of a call that Python launches.
         follow_up: called behind such a call.
 
@@ -206,7 +221,7 @@ def issue_all(
         outcome, done = step(done)
         if outcome is Outcome.DONE:
             return
-        call = run.latest = call_at(done)
+        call = run.latest = calls.by_number[calls.issuer.state().number]
         if outcome is Outcome.FOREIGN:
             try:
                 call.launch.issue(foreign())
@@ -215,5 +230,5 @@ def issue_all(
             outcome = follow_up() if follow_up is not None else outcome
             done += 1
         if outcome is Outcome.FAILED:
-            cause = run.driver.error(issuer.state().status)
+            cause = run.driver.error(calls.issuer.state().status)
             raise call_failed(call, run.executor, cause) from cause

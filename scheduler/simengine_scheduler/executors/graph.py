@@ -110,8 +110,10 @@ class GraphExecutor(Executor):
     def _run_lists(self, lists: Sequence[FixedList], home: int, trace: Trace) -> Trace:
         key = tuple(map(id, lists))
         graph = self._find(key)
-        if graph is None and self._of_lists is not None and (prepared := self._of_lists.prepare(lists)) is not None:
-            return self._launch_lists(prepared, home, trace)
+        if graph is None and self._of_lists is not None:
+            prepared = self._of_lists.prepare(lists)
+            if prepared is not None:
+                return self._launch_lists(prepared, home, trace)
         if graph is None:
             graph = self._build(key, tuple(iter(Feeder(lists, lambda seq: True).pull, None)), tuple(lists))
         if graph.calls:

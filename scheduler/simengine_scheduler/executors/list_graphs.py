@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..core.calls import FixedList, KernelCall
 from ..core.overlaps import Overlaps, bits_of
@@ -30,7 +30,7 @@ _SETTLED = 8  # and if the same lists have run so many times in a row
 class Place:
     """Where a list is: its number, its graph, and its nodes and edges there."""
 
-    __slots__ = ("asked", "bit", "edges", "epochs", "fixed", "graph", "nodes", "number")
+    __slots__ = ("asked", "bit", "buffers", "edges", "epochs", "fixed", "graph", "nodes", "number")
 
     def __init__(self, fixed: FixedList, number: int) -> None:
         self.fixed = fixed  # kept alive, so that no other list gets its id()
@@ -40,18 +40,16 @@ class Place:
         self.nodes: list[int] = []
         self.asked = self.edges = 0
         sets = {id(s): s for call in fixed if (s := getattr(call.launch, "buffers", None)) is not None}
-        self.epochs = [(s, s.epoch) for s in sets.values()]
+        self.buffers = list(sets.values())
+        self.note_epochs()
 
     def has_moved(self) -> bool:
         """Whether a buffer of the list has moved since its arguments were set last."""
-        for buffers, epoch in self.epochs:  # noqa: SIM110 (any() takes twice the time)
-            if buffers.epoch != epoch:
-                return True
-        return False
+        return [buffers.epoch for buffers in self.buffers] != self.epochs
 
     def note_epochs(self) -> None:
         """Note that the arguments are set for the buffers as they are."""
-        self.epochs = [(buffers, buffers.epoch) for buffers, _ in self.epochs]
+        self.epochs = [buffers.epoch for buffers in self.buffers]
 
 
 class ListGraph:
@@ -95,6 +93,25 @@ class ListRun(NamedTuple):
     edges: int
 
 
+class _Running:
+    """The lists that are switched on.
+
+    Attributes:
+        key: the id() of each, in the order in which they were given.
+        ids: the same as a set.
+        members: their numbers, as a bit set.
+        run: what runs.
+    """
+
+    __slots__ = ("ids", "key", "members", "run")
+
+    def __init__(self, key: tuple[int, ...], ids: set[int], members: int, run: ListRun) -> None:
+        self.key = key
+        self.ids = ids
+        self.members = members
+        self.run = run
+
+
 class ListGraphs:
     """The graphs of an executor.
 
@@ -119,7 +136,9 @@ class ListGraphs:
         self._free: list[int] = []  # numbers of lists that were forgotten
         self._runs = 0
         self._alike = 0  # runs of the same lists since others ran
-        self._latest: tuple[tuple[int, ...], list[Place], ListRun] | None = None  # the lists that are switched on
+        self._latest: _Running | None = None
+        self._buffers: list[Any] = []  # of all lists,
+        self._epochs: list[int] = []  # and the epochs for which their nodes have arguments
 
     def __len__(self) -> int:
         return len(self._graphs)
@@ -128,12 +147,54 @@ class ListGraphs:
         """Switch exactly these lists on. Returns None if one of them must wait for another, or comes twice."""
         key = tuple(map(id, lists))
         latest = self._latest
-        self._alike = self._alike + 1 if latest is not None and latest[0] == key else 0
-        looked_at = self._alike in (0, _SETTLED)  # other lists than before, or the same for long enough
-        if latest is not None and not looked_at and not any(place.has_moved() for place in latest[1]):
-            return latest[2]
+        self._alike = self._alike + 1 if latest is not None and latest.key == key else 0
+        if latest is not None and self._alike != _SETTLED and not self._have_moved():
+            if self._alike:
+                return latest.run
+            if (run := self._change(latest, key)) is not None:
+                return run
+        return self._prepare_all(lists, key)
+
+    def _change(self, latest: _Running, key: tuple[int, ...]) -> ListRun | None:
+        """Switch lists by what differs from the latest run.
+
+        Returns None, and changes nothing, where that does not suffice: a list is new, or waits for another, or another
+        graph is needed.
+        """
+        ids = set(key)
+        if len(ids) < len(key):
+            return None
+        places, conflicting = self._places, self._overlaps.conflicting
+        members, (graphs, calls, asked, edges) = latest.members, latest.run
+        for left in latest.ids - ids:
+            place = places[left]
+            members ^= place.bit
+            calls, asked, edges = calls - len(place.nodes), asked - place.asked, edges - place.edges
+        joined = ids - latest.ids
+        for new in joined:
+            known = places.get(new)
+            if known is None or known.graph not in graphs:
+                return None
+            members |= known.bit
+            calls, asked, edges = calls + len(known.nodes), asked + known.asked, edges + known.edges
+        if any(conflicting[places[new].number] & members for new in joined):
+            return None
+        if not all(graph.members & members for graph in graphs) or self._are_scattered(graphs, len(ids), calls):
+            return None
+        self._runs += 1
+        self._latest = None  # until the nodes are switched, which may fail
+        for graph in graphs:
+            graph.used = self._runs
+            self._switch(graph, members)
+        run = ListRun(graphs, calls, asked, edges)
+        self._latest = _Running(key, ids, members, run)
+        return run
+
+    def _prepare_all(self, lists: Sequence[FixedList], key: tuple[int, ...]) -> ListRun | None:
+        """Switch lists, and look at each of them."""
         lists = [fixed for fixed in lists if fixed]
-        if len({id(fixed) for fixed in lists}) < len(lists):
+        ids = {id(fixed) for fixed in lists}
+        if len(ids) < len(lists):
             return None
         self._latest = None
         self._runs += 1
@@ -150,7 +211,7 @@ class ListGraphs:
         if homeless := [place for place in places if place.graph is None]:
             self._pack(homeless)
         graphs = self._of(places)
-        if self._are_scattered(graphs, places):
+        if self._are_scattered(graphs, len(places), sum(len(place.nodes) for place in places)):
             self._pack(places)
             graphs = self._of(places)
         for graph in graphs:
@@ -161,8 +222,18 @@ class ListGraphs:
         self._drop_others()
         calls = sum(len(place.nodes) for place in places)
         run = ListRun(graphs, calls, sum(place.asked for place in places), sum(place.edges for place in places))
-        self._latest = key, places, run
+        self._note_buffers()
+        self._latest = _Running(key, ids, running, run)
         return run
+
+    def _have_moved(self) -> bool:
+        """Whether a buffer of a list has moved since its arguments were set last, also of a list that does not run."""
+        return [buffers.epoch for buffers in self._buffers] != self._epochs
+
+    def _note_buffers(self) -> None:
+        places = self._places.values()
+        self._buffers = [buffers for place in places for buffers in place.buffers]
+        self._epochs = [epoch for place in places for epoch in place.epochs]
 
     def _enter(self, fixed: FixedList) -> Place:
         place = Place(fixed, self._free.pop() if self._free else len(self._places))
@@ -182,13 +253,17 @@ class ListGraphs:
             graph.used = self._runs
         return graphs  # type: ignore[return-value]
 
-    def _are_scattered(self, graphs: Sequence[ListGraph], places: Sequence[Place]) -> bool:
-        """Whether lists would be launched with much fewer graphs, or far smaller ones, if they were packed anew."""
-        if len(graphs) <= 1 and len(places) == sum(len(graph.places) for graph in graphs):
+    def _are_scattered(self, graphs: Sequence[ListGraph], lists: int, calls: int) -> bool:
+        """Whether lists would be launched with much fewer graphs, or far smaller ones, if they were packed anew.
+
+        Args:
+            graphs: of the lists.
+            lists, calls: how many there are.
+        """
+        if len(graphs) <= 1 and lists == sum(len(graph.places) for graph in graphs):
             return False
-        calls = sum(len(place.nodes) for place in places)
         fewest = -(-calls // self._together)
-        most = min(len(places), fewest + _SPREAD)  # lists of more than half the room have a graph each
+        most = min(lists, fewest + _SPREAD)  # lists of more than half the room have a graph each
         full = 2 * fewest
         sparse = self._alike >= _SETTLED and sum(graph.size for graph in graphs) > _SPARSE * calls
         return sparse or len(graphs) > max(most, full)
@@ -221,7 +296,7 @@ class ListGraphs:
         graph = place.graph
         assert graph is not None
         if graph.on & place.bit:
-            self._driver.enable_nodes(graph.built.handle, place.nodes, False)
+            self._driver.switch_nodes(graph.built.handle, (), place.nodes)
         del graph.places[place.number]
         graph.on &= ~place.bit
         graph.members ^= place.bit
@@ -237,10 +312,14 @@ class ListGraphs:
 
     def _switch(self, graph: ListGraph, running: int) -> None:
         """Enable the nodes of the lists that run, and disable all others. Only what changes is touched."""
-        for number in bits_of(graph.on ^ (graph.members & running)):
-            place = graph.places[number]
-            graph.on ^= place.bit
-            self._driver.enable_nodes(graph.built.handle, place.nodes, bool(graph.on & place.bit))
+        wanted = graph.members & running
+        if wanted == graph.on:
+            return
+        on, off = list[int](), list[int]()
+        for number in bits_of(graph.on ^ wanted):
+            (on if wanted >> number & 1 else off).extend(graph.places[number].nodes)
+        self._driver.switch_nodes(graph.built.handle, on, off)
+        graph.on = wanted
 
     def _drop_others(self) -> None:
         """Forget the graphs unused for longest, beyond the number that is stored, but none of the latest run."""

@@ -22,6 +22,7 @@ from ..cuda.driver import Driver, EventPool
 from ..tracing.trace import Trace
 from .base import Executor, Options, finish_run, run_on_host
 from .compiled import make_compiled
+from .compiled_lists import CompiledLists
 from .cuda import CudaRun, driver_for, issue_call, wait_for
 from .recorder import Recorder, start_recording
 from .serial_compiled import run_compiled
@@ -39,16 +40,17 @@ class SerialExecutor(Executor):
             self._driver = driver_for(options)
             self._pool = EventPool(self._driver)
             self._home = 0
-            self._compiled = make_compiled(options, self._driver)
+            compiled = make_compiled(options, self._driver)
+            self._lists = None if compiled is None else CompiledLists(compiled)
 
     def run(self, emitters: Iterable[Emitter]) -> Trace:
         """Run the emitters' calls in program order."""
         trace = Trace(self.name, self._options.record)
         if self._driver is None:
             return self._run_host(emitters, trace)
-        if self._compiled is not None:
+        if self._lists is not None:
             home = self._home = self._driver.current_stream() if self._options.stream is None else self._options.stream
-            return run_compiled(emitters, home, trace, self._driver, self._pool, self._compiled)
+            return run_compiled(emitters, home, trace, self._driver, self._pool, self._lists)
         return self._run_cuda(emitters, trace, self._driver)
 
     def _run_host(self, emitters: Iterable[Emitter], trace: Trace) -> Trace:

@@ -12,7 +12,8 @@ from ..core.emission import Feeder
 from ..cuda.driver import Driver, EventPool
 from ..tracing.trace import Trace
 from .base import finish_run
-from .compiled import CompiledCalls, issue_all, taking_turns
+from .compiled import issue_all, taking_turns
+from .compiled_lists import CompiledLists, are_lists, latest_of, numbers_of, run_lists
 from .cuda import CudaRun
 from .recorder import start_recording
 
@@ -20,12 +21,16 @@ _TOGETHER = 32
 
 
 def run_compiled(
-    emitters: Iterable[Emitter], home: int, trace: Trace, driver: Driver, pool: EventPool, calls: CompiledCalls
+    emitters: Iterable[Emitter], home: int, trace: Trace, driver: Driver, pool: EventPool, lists: CompiledLists
 ) -> Trace:
-    """Run emitters or fixed lists on the home stream."""
-    calls.make_room()
+    """Run emitters, fixed lists or counted lists on the home stream."""
+    if lists.calls.make_room():
+        lists.forget()
     pool.give_all()
-    with _Run(trace, home, driver, pool, calls) as run:
+    with _Run(trace, home, driver, pool, lists) as run:
+        if trace.record == "off" and are_lists(emitters):
+            run.issue_counted(emitters)
+            return trace
         if trace.record == "off" and _are_fixed(emitters):
             run.issue_lists(emitters)
             return trace
@@ -48,11 +53,12 @@ def _are_fixed(emitters: Any) -> bool:
 class _Run(CudaRun):
     """One run. `pending` holds calls that were pulled and are not issued."""
 
-    def __init__(self, trace: Trace, home: int, driver: Driver, pool: EventPool, calls: CompiledCalls) -> None:
+    def __init__(self, trace: Trace, home: int, driver: Driver, pool: EventPool, lists: CompiledLists) -> None:
         super().__init__(trace.executor, driver, (home,))
         self.pending: list[KernelCall] = []
         self._awaited: deque[tuple[int, int]] = deque()  # (seq, event), in stream order
-        self._trace, self._home, self._pool, self._calls = trace, home, pool, calls
+        self._trace, self._home, self._pool, self._calls = trace, home, pool, lists.calls
+        self._lists = lists
         self._issued = 0
 
     def start(self) -> None:
@@ -62,7 +68,8 @@ class _Run(CudaRun):
     def issue_pending(self) -> None:
         """Issue the calls that were pulled."""
         calls, self.pending = self.pending, []
-        self._calls.make_room()
+        if self._calls.make_room():
+            self._lists.forget()
         recorder = self.recorder
         if recorder is not None:
             for seq, call in enumerate(calls, self._issued):
@@ -78,10 +85,19 @@ class _Run(CudaRun):
         self._issue(array("i", taking_turns(numbers)), calls)
         self._trace.counters.calls = len(calls)
 
+    def issue_counted(self, lists: Any) -> None:
+        """Issue counted lists, with fixed ones among them."""
+        known = self._lists.known(lists)
+        events = array("q", [self._pool.take() for _ in known])
+        self._lists.programs.begin(numbers_of(known), self._home, events)
+        counters = self._trace.counters
+        counters.calls, counters.awaits = run_lists(self, self._lists, known, lambda: self._home, None)
+        self.latest = latest_of(known) or self.latest
+
     def _issue(self, numbers: array[int], calls: list[KernelCall]) -> None:
         issuer, home = self._calls.issuer, self._home
         self._calls.hand_over()
-        issue_all(self, lambda done: issuer.serial(numbers, done, home), calls.__getitem__, issuer, lambda: home)
+        issue_all(self, lambda done: issuer.serial(numbers, done, home), self._calls, lambda: home)
         if calls:
             self.latest = calls[-1]
 

@@ -182,9 +182,7 @@ class StreamsExecutor(Executor):
         home = self._home = self.driver.current_stream() if self.options.stream is None else self.options.stream
         trace = Trace(self.name, self.options.record)
         if self._compiled is not None:
-            if Scripts.serve(emitters):
-                return self._compiled.run_lists(emitters, home, trace)  # type: ignore[arg-type]
-            return self._compiled.run_emitters(emitters, home, trace)
+            return self._compiled.run(emitters, home, trace)
         if not Scripts.serve(emitters):
             return self._run_emitters(emitters, home, trace)
         script = self._scripts.of(emitters, trace)  # type: ignore[arg-type]

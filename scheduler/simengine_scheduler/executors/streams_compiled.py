@@ -1,4 +1,4 @@
-"""Streams with completion by events, issued by compiled code. The rules are those of `streams.py` and `scripts.py`.
+"""Streams whose calls compiled code issues. The rules are those of `streams.py`, `scripts.py` and `streams_polling.py`.
 
 Emitters are asked for up to `_TOGETHER` calls, which are then issued together. So an emitter whose awaited call has
 completed meanwhile may resume some calls later than if Python issued them.
@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from ..core.calls import Emitter, FixedList, KernelCall
+from ..core.counted import CountedList
 from ..core.emission import Feeder
 from ..cuda.driver import Driver, EventPool
 from ..native.issuer import Issuer, Plan
@@ -19,8 +20,10 @@ from ..tracing.events import Step, StepKind
 from ..tracing.trace import Trace
 from .base import Options, finish_run
 from .compiled import CompiledCalls, issue_all, taking_turns
+from .compiled_lists import CompiledLists, Known, are_lists, latest_of, numbers_of, run_lists
 from .cuda import CudaRun, Lanes
 from .recorder import start_recording
+from .scripts import Scripts
 
 _TOGETHER = 32
 _KINDS: tuple[StepKind, ...] = ("issue", "wait", "observe")
@@ -38,7 +41,16 @@ class CompiledStreams:
         self.lanes = lanes
         self.pool = pool
         self.calls = calls
+        self.lists = CompiledLists(calls)
         self._plans: OrderedDict[tuple[int, ...], Plan] = OrderedDict()
+
+    def run(self, emitters: Iterable[Emitter], home: int, trace: Trace) -> Trace:
+        """Run emitters, fixed lists or counted lists."""
+        if Scripts.serve(emitters):
+            return self.run_lists(emitters, home, trace)  # type: ignore[arg-type]
+        if trace.record == "off" and are_lists(emitters):
+            return self.run_counted(emitters, home, trace)  # type: ignore[arg-type]
+        return self.run_emitters(emitters, home, trace)
 
     def run_emitters(self, emitters: Iterable[Emitter], home: int, trace: Trace) -> Trace:
         """Issue the calls of emitters."""
@@ -57,11 +69,27 @@ class CompiledStreams:
             run.join()
             return finish_run(trace, feeder, run.recorder)
 
+    def run_counted(self, lists: Sequence[CountedList | FixedList], home: int, trace: Trace) -> Trace:
+        """Issue counted lists, with fixed ones among them."""
+        self.make_room()
+        known = self.lists.known(lists)
+        with _Run(self, trace, home, self.options.window) as run:
+            run.issue_counted(self.lists, known)
+            run.join()
+            return trace
+
     def run_lists(self, lists: Sequence[FixedList], home: int, trace: Trace) -> Trace:
-        """Issue fixed lists by their plan. The plans of the latest runs are kept."""
+        """Issue fixed lists by their plan. The plans of the latest runs are kept. With polling there are none."""
         self.make_room()
         numbers = [self.calls.numbers_of(fixed) for fixed in lists]
         self.calls.hand_over()
+        if self.options.completion == "polling":
+            with _Run(self, trace, home, self.options.window) as run:
+                run.issue_in_turn(array("i", taking_turns(numbers)), lists)
+                run.join()
+                if run.recorder is not None:
+                    run.recorder.finish()
+                return trace
         plan = self._plan(lists, numbers)
         with _Run(self, trace, home, plan.events) as run:
             run.issue_plan(plan, lists)
@@ -79,6 +107,7 @@ class CompiledStreams:
         """Forget all calls if there are too many, and with them the plans that have their numbers."""
         if self.calls.make_room():
             self._plans.clear()
+            self.lists.forget()
 
     def _plan(self, lists: Sequence[FixedList], numbers: Sequence[array[int]]) -> Plan:
         key = tuple(map(id, lists))
@@ -124,22 +153,24 @@ class _Run(CudaRun):
     def issue_pending(self) -> None:
         """Issue the calls that were pulled."""
         calls, self.pending = self.pending, []
-        self._make_room()
+        if self._calls.is_full:
+            self._drain()
+            self._make_room()
         if self.recorder is not None:
             for call in calls:
                 self.recorder.enter(call)
         numbers = self._calls.numbers(calls)
         self._calls.hand_over()
-        issue_all(
-            self,
-            partial(self._issuer.issue, numbers),
-            calls.__getitem__,
-            self._issuer,
-            self._handle,
-            self._issuer.issued,
-        )
+        self._issue(numbers)
         self.latest = calls[-1]
         self._issued += len(calls)
+
+    def issue_counted(self, lists: CompiledLists, known: Sequence[Known]) -> None:
+        """Issue the programs of counted lists."""
+        lists.programs.begin(numbers_of(known))
+        counters = self._trace.counters
+        counters.calls, counters.awaits = run_lists(self, lists, known, self._handle, self._issuer.issued)
+        self.latest = latest_of(known) or self.latest
 
     def issue_plan(self, plan: Plan, lists: Sequence[FixedList]) -> None:
         """Issue the plan of some lists."""
@@ -148,19 +179,31 @@ class _Run(CudaRun):
             for call in taking_turns(lists):
                 self.recorder.enter(call)
 
-        def call_at(step: int) -> KernelCall:
-            found: KernelCall = taking_turns(lists)[self._issuer.state().at]
-            return found
-
-        issue_all(self, partial(self._issuer.issue_plan, plan), call_at, self._issuer, self._handle)
+        issue_all(self, partial(self._issuer.issue_plan, plan), self._calls, self._handle)
         if plan.calls:
             self.latest = next(fixed for fixed in reversed(lists) if fixed)[-1]
+
+    def issue_in_turn(self, numbers: array[int], lists: Sequence[FixedList]) -> None:
+        """Issue fixed lists through the window."""
+        if self.recorder is not None:
+            for call in taking_turns(lists):
+                self.recorder.enter(call)
+        self._issue(numbers)
+        self._trace.counters.calls = len(numbers)
+
+    def _issue(self, numbers: array[int]) -> None:
+        issue_all(self, partial(self._issuer.issue, numbers), self._calls, self._handle, self._issuer.issued)
+
+    def _drain(self) -> None:
+        """Go on until all calls are on the streams, which with polling they are only once they are ready."""
+        issue_all(self, lambda done: (self._issuer.drain(), done), self._calls, self._handle)
 
     def _handle(self) -> int:
         return self._issuer.state().handle
 
     def join(self) -> None:
-        """Join the streams, and complete counters and log."""
+        """Join the streams, once all calls are on them, and complete counters and log."""
+        self._drain()
         state = self._issuer.state()
         self._lanes.join(self._home, state.used)
         self._trace.counters.add_waits(state.asked + self._asked, state.needed + self._needed)

@@ -10,7 +10,8 @@ Invariants
     3. No stream waits for another, except for the home stream at both ends of a run.
 
 Between dependent calls there are a query and a launch by the host, where completion by events has a wait on the device.
-The paper gives each stream a host thread. Under Python's lock, one thread that polls all streams does the same.
+The paper gives each stream a host thread. One thread that polls all streams does the same here, in compiled code where
+it can (`streams_compiled.py`).
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ from ..core.window import Window
 from ..cuda.driver import Driver, EventPool
 from ..tracing.trace import Trace
 from .base import Executor, Options, finish_run
+from .compiled import make_compiled
 from .cuda import CudaRun, Lanes, driver_for, issue_call, release, wait_for
 from .recorder import start_recording
+from .streams_compiled import CompiledStreams
 
 
 class _Issuer(CudaRun):
@@ -101,6 +104,10 @@ class PollingExecutor(Executor):
         self.driver: Driver = driver_for(options)
         self.lanes = Lanes(self.driver, options.streams)
         self.pool = EventPool(self.driver)
+        calls = make_compiled(options, self.driver, options.table(self.name).conflicts)
+        self._compiled = (
+            None if calls is None else CompiledStreams(self.name, options, self.driver, self.lanes, self.pool, calls)
+        )
         self._home = 0
         self._finalizer = weakref.finalize(self, release, self.pool, self.lanes)
 
@@ -108,6 +115,8 @@ class PollingExecutor(Executor):
         """Issue the emitters' calls. On return the home stream waits for all of them."""
         home = self._home = self.driver.current_stream() if self.options.stream is None else self.options.stream
         trace = Trace(self.name, self.options.record)
+        if self._compiled is not None:
+            return self._compiled.run(emitters, home, trace)
         self.pool.give_all()
         self.window.clear()
         with _Issuer(self, trace, home) as run:
@@ -137,3 +146,5 @@ class PollingExecutor(Executor):
     def close(self) -> None:
         """Destroy the streams and events."""
         self._finalizer()
+        if self._compiled is not None:
+            self._compiled.clear()

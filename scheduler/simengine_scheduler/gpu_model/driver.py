@@ -146,7 +146,7 @@ class VirtualDriver:
         self._spend(self.spec.host.launch)
         self._graphs[graph].makers[node] = launch.kernel
 
-    def enable_nodes(self, graph: int, nodes: Sequence[int], enabled: bool) -> None:
+    def switch_nodes(self, graph: int, on: Sequence[int], off: Sequence[int]) -> None:
         """Raises ValueError: the GPU model has no graphs with nodes that are switched off."""
         raise ValueError("graphs of the GPU model have no nodes that are switched off; give graph_of='run'")
 

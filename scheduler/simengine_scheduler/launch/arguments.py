@@ -1,12 +1,13 @@
 """Arguments of kernels, packed so that a launch costs as little Python as possible.
 
 Arguments are packed once into 8-byte slots. They are packed again only after a buffer has moved, which
-`BufferSet.epoch` tells. An argument is
+`BufferSet.moves` tells. An argument is
 
     int                       int32 (a value outside its range is refused)
     numpy scalar              its own type, e.g. np.float32(0.5); a plain float is refused, because its width is unknown
     Buffer, (Buffer, offset)  the buffer's address, plus an offset in bytes
     Number                    int32 that changes only when a buffer moves, such as the buffer's capacity
+    Scalar                    a number that may change before any run; nothing is packed again for it
     CuPy array                its address when it is packed; the launch keeps the array alive
     bytes                     a structure passed by value, over as many slots as it needs
     None                      the null pointer
@@ -51,10 +52,17 @@ class Buffer:
 
 
 class BufferSet:
-    """Buffers that launches share. `epoch` grows whenever one moves, so that arguments are packed again."""
+    """Buffers and scalars that launches share.
+
+    Attributes:
+        epoch: grows whenever a buffer moves, so that arguments are packed again, or a scalar changes, so that copies of
+            arguments are made again.
+        scalars: how often a scalar has changed.
+    """
 
     def __init__(self) -> None:
         self.epoch = 0
+        self.scalars = 0
         self._buffers: dict[str, Buffer] = {}
 
     def add(self, name: str, ptr: int, nbytes: int) -> Buffer:
@@ -63,6 +71,15 @@ class BufferSet:
             raise ValueError(f"buffer {name!r} is already in this set; rebind it or choose another name")
         buffer = self._buffers[name] = Buffer(self, name, ptr, nbytes)
         return buffer
+
+    @property
+    def moves(self) -> int:
+        """Grows whenever a buffer moves. Packed arguments are valid until then: scalars are read where they are."""
+        return self.epoch - self.scalars
+
+    def scalar(self, value: np.generic | int) -> Scalar:
+        """Make a scalar of the type of its value. An int is an int32."""
+        return Scalar(self, value)
 
     def __getitem__(self, name: str) -> Buffer:
         return self._buffers[name]
@@ -80,6 +97,34 @@ class Number:
         self.value = value
 
 
+class Scalar:
+    """A number that a program may change before any run. `BufferSet.scalar` makes it.
+
+    A launch reads it when it is issued. What keeps copies of arguments, such as a graph, finds out by the set's epoch.
+    """
+
+    __slots__ = ("_cell", "_owner", "address")
+
+    def __init__(self, owner: BufferSet, value: np.generic | int) -> None:
+        typed = value if isinstance(value, np.generic) else np.int32(value)
+        self._owner = owner
+        self._cell = np.zeros(8 // typed.dtype.itemsize, typed.dtype)
+        self._cell[0] = typed
+        self.address = self._cell.ctypes.data
+
+    @property
+    def value(self) -> np.generic:
+        """The number. Assign to change it, between runs only."""
+        found: np.generic = self._cell[0]
+        return found
+
+    @value.setter
+    def value(self, value: np.generic | float) -> None:
+        self._cell[0] = value
+        self._owner.epoch += 1
+        self._owner.scalars += 1
+
+
 def _address(buffer: Buffer, offset: int) -> int:
     if offset < 0 or offset > buffer.nbytes:
         raise ValueError(f"offset {offset} lies outside buffer {buffer.name!r} of {buffer.nbytes} bytes")
@@ -95,7 +140,7 @@ def _slot(position: int, argument: Any) -> bytes:
     """Return one argument as 8 bytes, little endian, with its value in the low bytes. A structure takes more slots."""
     if argument is None:
         return bytes(8)
-    if isinstance(argument, Number):
+    if isinstance(argument, Number | Scalar):
         return _slot(position, argument.value)
     if isinstance(argument, bytes):
         return argument.ljust(-(-max(len(argument), 1) // 8) * 8, b"\0")
@@ -125,23 +170,27 @@ class PackedArguments:
     Packing makes new memory each time and overwrites nothing, because a thread that runs a call reads the old slots.
     """
 
-    __slots__ = ("_bound", "args", "buffers")
+    __slots__ = ("_bound", "_scalars", "_starts", "args", "buffers")
 
     def __init__(self, args: Sequence[Any], buffers: BufferSet) -> None:
         self.args = tuple(args)
         self.buffers = buffers
+        self._scalars = [(i, argument) for i, argument in enumerate(self.args) if isinstance(argument, Scalar)]
         self._bound: tuple[int, Any, Any, int] = self._pack()
 
     def _pack(self) -> tuple[int, Any, Any, int]:
-        epoch = (
-            self.buffers.epoch
+        moves = (
+            self.buffers.moves
         )  # read before the pointers: a rebind during packing then packs again at the next issue
         parts = [_slot(i, a) for i, a in enumerate(self.args)] or [bytes(8)]
         raw = b"".join(parts)
         slots = (ctypes.c_uint64 * (len(raw) // 8)).from_buffer_copy(raw)
-        starts = accumulate(map(len, parts[:-1]), initial=ctypes.addressof(slots))
-        table = (ctypes.c_void_p * len(parts))(*starts)
-        return epoch, slots, table, ctypes.addressof(table)
+        self._starts = list(accumulate(map(len, parts[:-1]), initial=0))  # of the arguments in the slots
+        places = [ctypes.addressof(slots) + start for start in self._starts]
+        for i, scalar in self._scalars:
+            places[i] = scalar.address
+        table = (ctypes.c_void_p * len(parts))(*places)
+        return moves, slots, table, ctypes.addressof(table)
 
     def replaced(self, old: Buffer, new: Any) -> PackedArguments | None:
         """Return these arguments with another one instead of a buffer, or None if the buffer is not among them."""
@@ -151,12 +200,14 @@ class PackedArguments:
         )
 
     def words(self) -> np.ndarray:
-        """Return the slots, packed for the buffers as they are, as a uint64 array."""
+        """Return the slots, packed for buffers and scalars as they are, as a uint64 array."""
         return np.array(self.current()[1], np.uint64)
 
     def current(self) -> tuple[int, Any, Any, int]:
-        """Return (epoch, slots, table of pointers to the slots, the table's address), for the buffers as they are."""
+        """Return (moves, slots, table of pointers to the slots, the table's address), for the buffers as they are."""
         bound = self._bound
-        if bound[0] != self.buffers.epoch:
+        if bound[0] != self.buffers.moves:
             bound = self._bound = self._pack()
+        for i, scalar in self._scalars:  # in the slots; the table has the address of the scalar itself
+            ctypes.memmove(ctypes.addressof(bound[1]) + self._starts[i], scalar.address, 8)
         return bound

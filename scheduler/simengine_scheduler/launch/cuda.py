@@ -149,6 +149,6 @@ class CudaLaunch:
         """Start the kernel on a stream handle. CUDA copies the arguments before this returns."""
         packed = self._packed
         bound = packed._bound
-        if bound[0] != packed.buffers.epoch:
+        if bound[0] != packed.buffers.moves:
             bound = packed.current()
         self._launch(*self._dims, stream, bound[3], 0)

@@ -1,19 +1,21 @@
 // The functions of the issuer that Python calls, through ctypes. Addresses and handles are integers of 64 bits.
 #include "issuer.h"
+#include "programs.h"
 
 using issue::Issuer;
 using issue::Plan;
+using issue::Programs;
 
 extern "C" {
 
 // The functions stand in the order in which `Driver` has them.
-Issuer* issuer_make(const int64_t* functions, int32_t streams, int32_t window, int32_t policy) {
+Issuer* issuer_make(const int64_t* functions, int32_t streams, int32_t window, int32_t policy, int32_t polling) {
     issue::Driver driver;
     driver.launch = reinterpret_cast<decltype(driver.launch)>(functions[0]);
     driver.record = reinterpret_cast<decltype(driver.record)>(functions[1]);
     driver.wait = reinterpret_cast<decltype(driver.wait)>(functions[2]);
     driver.query = reinterpret_cast<decltype(driver.query)>(functions[3]);
-    return new Issuer(driver, streams, window, policy);
+    return new Issuer(driver, streams, window, policy, polling != 0);
 }
 
 void issuer_free(Issuer* issuer) { delete issuer; }
@@ -59,21 +61,26 @@ int32_t issuer_issue(Issuer* issuer, const int32_t* numbers, int64_t count, int6
 
 int32_t issuer_issued(Issuer* issuer) { return issuer->issued() ? issue::DONE : issue::FAILED; }
 
-int32_t issuer_complete(Issuer* issuer, int64_t position) { return issuer->complete(position); }
+int32_t issuer_complete(Issuer* issuer, int64_t position) {
+    return issuer->progress() ? issuer->complete(position) : -1;
+}
+
+int32_t issuer_drain(Issuer* issuer) { return issuer->drain(); }
 
 int32_t issuer_serial(Issuer* issuer, const int32_t* numbers, int64_t count, int64_t* done, int64_t handle) {
     return issuer->serial(numbers, count, done, handle);
 }
 
-// Writes where the issuer is: position and stream handle of the latest call, status, and waits asked for and made. The
-// rest says of each stream whether it was used.
+// Writes where the issuer is: position, stream handle and number of the latest call, status, and waits asked for and made.
+// The rest says of each stream whether it was used.
 void issuer_state(const Issuer* issuer, int32_t streams, int64_t* out) {
     out[0] = issuer->at;
     out[1] = issuer->current();
     out[2] = issuer->status;
     out[3] = issuer->asked();
     out[4] = issuer->needed();
-    for (int32_t s = 0; s < streams; ++s) out[5 + s] = issuer->used(s);
+    out[5] = issuer->number;
+    for (int32_t s = 0; s < streams; ++s) out[6 + s] = issuer->used(s);
 }
 
 int64_t issuer_log(const Issuer* issuer, const int64_t** entries) {
@@ -104,11 +111,53 @@ int64_t issuer_check(Issuer* issuer, const int32_t* numbers, int64_t count, int6
     return static_cast<int64_t>(all.size());
 }
 
-// Enables or disables nodes of an executable graph with the driver's cuGraphNodeSetEnabled. Returns its status.
-int32_t nodes_enable(int64_t function, int64_t graph, const int64_t* nodes, int64_t count, uint32_t enabled) {
+Programs* programs_make(Issuer* issuer) { return new Programs(*issuer); }
+
+void programs_free(Programs* programs) { delete programs; }
+
+// Adds a program of entries by 3 words each: kind, number, address of the count. Returns its number.
+int32_t programs_add(Programs* programs, const int64_t* words, int64_t entries) { return programs->add(words, entries); }
+
+int32_t programs_add_table(Programs* programs) { return programs->add_table(); }
+
+void programs_set(Programs* programs, int32_t table, int32_t count, int32_t number) {
+    programs->set(table, count, number);
+}
+
+void programs_forget(Programs* programs) { programs->forget(); }
+
+void programs_begin(Programs* programs, const int32_t* chosen, int64_t number, int64_t handle, const int64_t* events) {
+    programs->begin(chosen, number, handle, events);
+}
+
+// Runs until all programs have ended, or Python has to do something. Writes the turn, its entry and count, how many calls
+// were issued, and how many turns have arrived; then, as far as there is room, these turns and the entries that they
+// awaited at.
+int32_t programs_run(Programs* programs, int64_t* out, int64_t room) {
+    int32_t pause = programs->run();
+    out[0] = programs->turn;
+    out[1] = programs->entry;
+    out[2] = programs->count;
+    out[3] = programs->issued;
+    out[4] = static_cast<int64_t>(programs->arrived.size());
+    int64_t* found = out + 5;
+    for (size_t i = 0; i < programs->arrived.size() && 2 * static_cast<int64_t>(i) + 1 < room; ++i) {
+        found[2 * i] = programs->arrived[i];
+        found[2 * i + 1] = programs->at(programs->arrived[i]);
+    }
+    return pause;
+}
+
+int32_t programs_advance(Programs* programs) { return programs->advance() ? issue::DONE : issue::FAILED; }
+
+void programs_resume(Programs* programs) { programs->resume(); }
+
+// Enables the first `on` of some nodes of an executable graph, and disables the others, with the driver's
+// cuGraphNodeSetEnabled. Returns its status.
+int32_t nodes_switch(int64_t function, int64_t graph, const int64_t* nodes, int64_t on, int64_t count) {
     auto enable = reinterpret_cast<int (*)(int64_t, int64_t, unsigned)>(function);
     for (int64_t i = 0; i < count; ++i)
-        if (int status = enable(graph, nodes[i], enabled)) return status;
+        if (int status = enable(graph, nodes[i], i < on)) return status;
     return 0;
 }
 

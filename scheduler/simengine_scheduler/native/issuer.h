@@ -1,7 +1,9 @@
 // The issuer: takes numbers of calls, finds what each must come after, and makes the driver's calls.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <unordered_map>
 #include <vector>
 
 #include "hazards.h"
@@ -46,15 +48,18 @@ struct Plan {
 
 class Issuer {
   public:
-    Issuer(const Driver& driver, int32_t streams, int32_t window, int32_t policy)
-        : driver_(driver), streams_(streams), window_(window), policy_(policy), tracks_(streams, policy),
-          handles_(streams), used_(streams) {}
+    // With `polling` a call is issued once the host has seen all ended that it must come after, as ACS-SW does
+    // (arXiv 2401.12377), and a stream has one call in flight. Otherwise streams wait for each other.
+    Issuer(const Driver& driver, int32_t streams, int32_t window, int32_t policy, bool polling)
+        : driver_(driver), streams_(streams), window_(window), policy_(policy), polling_(polling),
+          tracks_(streams, policy), handles_(streams), used_(streams) {}
 
     Hazards hazards;
     std::vector<Call> calls;
     std::vector<int64_t> log;  // triples: kind, position of the call in its run, stream
     int status = 0;            // of the driver's function that failed
     int64_t at = 0;            // position of the call that is issued, or that failed
+    int32_t number = 0;        // of the same call
 
     int64_t asked() const { return tracks_.asked; }
     int64_t needed() const { return tracks_.needed; }
@@ -75,27 +80,71 @@ class Issuer {
         flying_.clear();
         in_flight_ = kept_from_ = 0;
         at = 0;
+        waiting_.clear();
+        ready_.clear();
+        running_.clear();
+        idle_.clear();
+        for (int32_t stream = streams_ - 1; stream >= 0; --stream) idle_.push_back(stream);
     }
 
     // Issues calls as soon as the window can take them. `done` is how many have been issued already.
     Outcome issue(const int32_t* numbers, int64_t count, int64_t* done) {
+        for (; *done < count; ++*done)
+            if (Outcome outcome = issue_call(numbers[*done]); outcome != DONE) return outcome;
+        return DONE;
+    }
+
+    // Issues a call as soon as the window can take it.
+    Outcome issue_call(int32_t which) {
         forget_ended();
-        for (; *done < count; ++*done) {
-            const Call& call = calls[numbers[*done]];
-            at = next_ - first_;
-            if (!make_room()) return FAILED;
-            const auto& upstream = hazards.add(next_, call.combination);
-            ++next_;
-            stream_ = tracks_.choose(positions(upstream));
-            if (!use(stream_)) return FAILED;
-            for (Seq other : tracks_.waits(positions_, stream_)) {
-                if (!check(driver_.wait(handles_[stream_], tracks_.at(other).event, 0))) return FAILED;
-                note(WAITED, other, stream_);
-            }
-            note(ISSUED, at, stream_);
-            if (!call.function) return FOREIGN;
-            if (!launch(call, handles_[stream_]) || !issued()) return FAILED;
+        const Call& call = calls[which];
+        number = which;
+        at = next_ - first_;
+        if (polling_) return admit(call);
+        if (!make_room()) return FAILED;
+        const auto& upstream = hazards.add(next_, call.combination);
+        ++next_;
+        stream_ = tracks_.choose(positions(upstream));
+        if (!use(stream_)) return FAILED;
+        for (Seq other : tracks_.waits(positions_, stream_)) {
+            if (!check(driver_.wait(handles_[stream_], tracks_.at(other).event, 0))) return FAILED;
+            note(WAITED, other, stream_);
         }
+        note(ISSUED, at, stream_);
+        if (!call.function) return FOREIGN;
+        return launch(call, handles_[stream_]) && issued() ? DONE : FAILED;
+    }
+
+    // Launches a call on a stream, without a look at hazards.
+    Outcome launch_on(int32_t which, int64_t handle) {
+        const Call& call = calls[which];
+        number = which;
+        if (!call.function) return FOREIGN;
+        return launch(call, handle) ? DONE : FAILED;
+    }
+
+    bool record_on(int64_t event, int64_t handle) { return check(driver_.record(event, handle)); }
+
+    // Whether an event has completed: 1, 0, or -1 for an error.
+    int query(int64_t event) {
+        int answer = driver_.query(event);
+        if (answer == NOT_READY) return 0;
+        return check(answer) ? 1 : -1;
+    }
+
+    // The stream of a call in flight, or a number of its own where streams do not tell which calls have ended.
+    int64_t stream_of(int64_t position) {
+        if (polling_ || !hazards.is_live(first_ + position)) return streams_ + position;
+        return tracks_.at(position).stream;
+    }
+
+    // With polling: looks once at each stream, and issues what has become ready.
+    bool progress() { return !polling_ || (observe() && issue_ready()); }
+
+    // With polling: goes on until all calls have been issued.
+    Outcome drain() {
+        while (running_.size() < waiting_.size())
+            if (!progress()) return FAILED;
         return DONE;
     }
 
@@ -104,6 +153,10 @@ class Issuer {
         int64_t event = free_.back();
         free_.pop_back();
         if (!check(driver_.record(event, handles_[stream_]))) return false;
+        if (polling_) {
+            running_.push_back({at, stream_, event});
+            return true;
+        }
         tracks_.put(at, stream_, event);
         flying_.push_back(at);
         ++in_flight_;
@@ -113,20 +166,16 @@ class Issuer {
     // Whether a call is known to be complete, or is found to be so: 1, 0, or -1 for an error.
     int complete(int64_t position) {
         if (!hazards.is_live(first_ + position)) return 1;
-        int answer = driver_.query(tracks_.at(position).event);
-        if (answer == NOT_READY) return 0;
-        if (!check(answer)) return -1;
-        retire(position);
-        return 1;
+        if (polling_) return 0;
+        int answer = query(tracks_.at(position).event);
+        if (answer == 1) retire(position);
+        return answer;
     }
 
     // Launches calls on one stream, in order.
     Outcome serial(const int32_t* numbers, int64_t count, int64_t* done, int64_t handle) {
-        for (; *done < count; ++*done) {
-            const Call& call = calls[numbers[*done]];
-            if (!call.function) return FOREIGN;
-            if (!launch(call, handle)) return FAILED;
-        }
+        for (; *done < count; ++*done)
+            if (Outcome outcome = launch_on(numbers[*done], handle); outcome != DONE) return outcome;
         return DONE;
     }
 
@@ -186,9 +235,85 @@ class Issuer {
         return true;
     }
 
+    // With polling: takes a call into the window.
+    Outcome admit(const Call& call) {
+        const int32_t own = number;
+        const int64_t position = at;
+        while (static_cast<int32_t>(waiting_.size()) >= window_)
+            if (!progress()) return FAILED;
+        const auto& upstream = hazards.add(next_, call.combination);
+        ++next_;
+        waiting_[position] = {own, static_cast<int32_t>(upstream.size()), {}};
+        for (Seq other : upstream) waiting_[other - first_].downstream.push_back(position);
+        if (upstream.empty()) ready_.push_back(position);
+        if (call.function) return issue_ready() ? DONE : FAILED;
+        for (;;) {  // the caller launches it, once it is ready and a stream is idle
+            if (!progress()) return FAILED;
+            auto found = std::find(ready_.begin(), ready_.end(), position);
+            if (found == ready_.end() || idle_.empty()) continue;
+            ready_.erase(found);
+            return start(position, own) ? FOREIGN : FAILED;
+        }
+    }
+
+    // Takes an idle stream for a call.
+    bool start(int64_t position, int32_t own) {
+        at = position;
+        number = own;
+        stream_ = idle_.back();
+        idle_.pop_back();
+        if (!use(stream_)) return false;
+        note(ISSUED, position, stream_);
+        return true;
+    }
+
+    // Issues calls that are ready, the oldest first, while streams are idle.
+    bool issue_ready() {
+        for (;;) {
+            auto oldest = ready_.end();
+            for (auto each = ready_.begin(); each != ready_.end(); ++each)
+                if ((oldest == ready_.end() || *each < *oldest) && calls[waiting_[*each].number].function) oldest = each;
+            if (oldest == ready_.end() || idle_.empty()) return true;
+            const int64_t position = *oldest;
+            ready_.erase(oldest);
+            if (!start(position, waiting_[position].number)) return false;
+            if (!launch(calls[number], handles_[stream_]) || !issued()) return false;
+        }
+    }
+
+    // Looks once at each call in flight, and notes those that have ended.
+    bool observe() {
+        size_t kept = 0;
+        for (size_t i = 0; i < running_.size(); ++i) {
+            const Running each = running_[i];
+            const int answer = query(each.event);
+            if (answer < 0) return false;
+            if (!answer) {
+                running_[kept++] = each;
+                continue;
+            }
+            auto ended = waiting_.find(each.position);
+            for (int64_t other : ended->second.downstream)
+                if (--waiting_[other].upstream == 0) ready_.push_back(other);
+            waiting_.erase(ended);
+            hazards.remove(first_ + each.position);
+            idle_.push_back(each.stream);
+            free_.push_back(each.event);
+            note(OBSERVED, each.position, each.stream);
+        }
+        running_.resize(kept);
+        return true;
+    }
+
     // Keeps the memory of a long run small.
     void forget_ended() {
         if (next_ - first_ - kept_from_ < 65536) return;
+        if (polling_) {
+            kept_from_ = next_ - first_;
+            for (const auto& each : waiting_) kept_from_ = std::min(kept_from_, each.first);
+            hazards.forget_before(first_ + kept_from_);
+            return;
+        }
         kept_from_ = flying_.empty() ? next_ - first_ : flying_.front();
         hazards.forget_before(first_ + kept_from_);
         tracks_.forget_before(kept_from_);
@@ -203,7 +328,19 @@ class Issuer {
     }
 
     Driver driver_;
+    // With polling, a call of the window that has not ended.
+    struct Waiting {
+        int32_t number = 0, upstream = 0;  // how many calls it must come after that have not ended
+        std::vector<int64_t> downstream;   // positions of those that must come after it
+    };
+    struct Running {
+        int64_t position;
+        int32_t stream;
+        int64_t event;
+    };
+
     int32_t streams_, window_, policy_;
+    bool polling_;
     Streams tracks_;
     Seq first_ = 0, next_ = 0;          // numbers of calls: the first of the run, and the following one
     std::vector<int64_t> handles_, free_;  // streams, and events that no call in flight has
@@ -212,6 +349,10 @@ class Issuer {
     std::deque<int64_t> flying_;        // positions of calls that may be in flight, oldest first
     int64_t in_flight_ = 0;
     int64_t kept_from_ = 0;             // calls before this position are forgotten
+    std::unordered_map<int64_t, Waiting> waiting_;  // by position
+    std::vector<int64_t> ready_;        // positions of those that may start
+    std::vector<Running> running_;      // those that were issued
+    std::vector<int32_t> idle_;         // streams without a call
     bool logs_ = false;
     int32_t stream_ = 0;                // of the call that is being issued
     std::vector<Seq> positions_;
@@ -270,6 +411,7 @@ inline Outcome Issuer::issue_plan(const Plan& plan, int64_t* done) {
             if (!check(driver_.record(free_[step.what], handles_[stream_]))) return FAILED;
         } else {
             at = step.what;
+            number = static_cast<int32_t>(step.call);
             if (!use(stream_)) return FAILED;
             note(ISSUED, at, stream_);
             const Call& call = calls[step.call];

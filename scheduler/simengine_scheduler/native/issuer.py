@@ -44,6 +44,7 @@ class State(NamedTuple):
         handle: stream of that call.
         status: what the driver's function returned that failed.
         asked, needed: waits that hazards asked for, and those that were made.
+        number: of that call.
         used: whether each stream was used.
     """
 
@@ -52,12 +53,13 @@ class State(NamedTuple):
     status: int
     asked: int
     needed: int
+    number: int
     used: list[bool]
 
 
 _POINTER, _LONG, _INT = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
 _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
-    "issuer_make": (_POINTER, [_POINTER, _INT, _INT, _INT]),
+    "issuer_make": (_POINTER, [_POINTER, _INT, _INT, _INT, _INT]),
     "issuer_free": (None, [_POINTER]),
     "issuer_set_conflicts": (None, [_POINTER, _POINTER, _LONG]),
     "issuer_add_combinations": (None, [_POINTER, _POINTER, _LONG]),
@@ -67,6 +69,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "issuer_issue": (_INT, [_POINTER, _POINTER, _LONG, _POINTER]),
     "issuer_issued": (_INT, [_POINTER]),
     "issuer_complete": (_INT, [_POINTER, _LONG]),
+    "issuer_drain": (_INT, [_POINTER]),
     "issuer_serial": (_INT, [_POINTER, _POINTER, _LONG, _POINTER, _LONG]),
     "issuer_state": (None, [_POINTER, _INT, _POINTER]),
     "issuer_log": (_LONG, [_POINTER, _POINTER]),
@@ -74,7 +77,17 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "issuer_issue_plan": (_INT, [_POINTER, _POINTER, _POINTER]),
     "issuer_free_plan": (None, [_POINTER]),
     "issuer_check": (_LONG, [_POINTER, _POINTER, _LONG, _LONG, _POINTER, _POINTER, _LONG]),
-    "nodes_enable": (_INT, [_LONG, _LONG, _POINTER, _LONG, ctypes.c_uint32]),
+    "programs_make": (_POINTER, [_POINTER]),
+    "programs_free": (None, [_POINTER]),
+    "programs_add": (_INT, [_POINTER, _POINTER, _LONG]),
+    "programs_add_table": (_INT, [_POINTER]),
+    "programs_set": (None, [_POINTER, _INT, _INT, _INT]),
+    "programs_forget": (None, [_POINTER]),
+    "programs_begin": (None, [_POINTER, _POINTER, _LONG, _LONG, _POINTER]),
+    "programs_run": (_INT, [_POINTER, _POINTER, _LONG]),
+    "programs_advance": (_INT, [_POINTER]),
+    "programs_resume": (None, [_POINTER]),
+    "nodes_switch": (_INT, [_LONG, _LONG, _POINTER, _LONG, _LONG]),
 }
 
 
@@ -82,7 +95,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
 def library() -> Any:
     """Load the compiled library, which is built at first use. Raises RuntimeError where it cannot be built."""
     folder = Path(__file__).parent
-    sources = [folder / name for name in ("issuer.cpp", "issuer.h", "streams.h", "hazards.h")]
+    sources = [folder / name for name in ("issuer.cpp", "issuer.h", "programs.h", "streams.h", "hazards.h")]
     loaded = ctypes.CDLL(str(build("issuer.so", sources)))
     for name, (result, arguments) in _SIGNATURES.items():
         function = getattr(loaded, name)
@@ -121,18 +134,22 @@ class Issuer:
         streams: how many streams there are.
         window: most calls in flight.
         policy: one of `POLICIES`.
+        polling: whether a call is issued once all are seen to have ended that it must come after, on an idle stream.
+            Otherwise streams wait for each other.
 
     Raises:
         RuntimeError: there is no C++ compiler.
     """
 
-    def __init__(self, functions: Functions, streams: int = 1, window: int = 32, policy: str = "follow") -> None:
+    def __init__(
+        self, functions: Functions, streams: int = 1, window: int = 32, policy: str = "follow", polling: bool = False
+    ) -> None:
         self._library = library()
         self._streams = streams
         table = array("q", functions[:4])
-        self._handle = self._library.issuer_make(_at(table), streams, window, POLICIES.index(policy))
+        self._handle = self._library.issuer_make(_at(table), streams, window, POLICIES.index(policy), polling)
         self._done = array("q", [0])
-        self._state = array("q", [0] * (5 + streams))
+        self._state = array("q", [0] * (6 + streams))
 
     def __del__(self) -> None:
         handle, self._handle = getattr(self, "_handle", None), None
@@ -170,6 +187,10 @@ class Issuer:
         """Record what follows a call that the caller has launched."""
         return Outcome(self._library.issuer_issued(self._handle))
 
+    def drain(self) -> Outcome:
+        """With polling, go on until all calls have been issued."""
+        return Outcome(self._library.issuer_drain(self._handle))
+
     def complete(self, position: int) -> int:
         """Return 1 if a call of the run is known to be complete, or is found to be so, 0 if not, -1 for an error."""
         return int(self._library.issuer_complete(self._handle, position))
@@ -183,8 +204,8 @@ class Issuer:
     def state(self) -> State:
         """Return where the issuer is."""
         self._library.issuer_state(self._handle, self._streams, _at(self._state))
-        at, handle, status, asked, needed, *used = self._state
-        return State(at, handle, status, asked, needed, [bool(each) for each in used])
+        at, handle, status, asked, needed, number, *used = self._state
+        return State(at, handle, status, asked, needed, number, [bool(each) for each in used])
 
     def log(self) -> list[tuple[int, int, int]]:
         """Return what was done since the run began: kind (0 issue, 1 wait, 2 observation), position, and stream."""
@@ -207,6 +228,11 @@ class Issuer:
         code = self._library.issuer_issue_plan(self._handle, plan.handle, _at(self._done))
         return Outcome(code), self._done[0]
 
+    @property
+    def handle(self) -> int:
+        """Address of the issuer in compiled code."""
+        return int(self._handle)
+
     def check(self, numbers: array[int], window: int) -> list[list[int]]:
         """Return for each call the positions of those that it must come after, in a window of so many calls.
 
@@ -226,6 +252,9 @@ class Issuer:
         self._library.issuer_check(self._handle, _at(numbers), len(numbers), window, None, None, 0)
 
 
-def enable_nodes(function: int, graph: int, nodes: array[int], enabled: bool) -> int:
-    """Enable or disable nodes of an executable graph by their handles. Returns the driver's status."""
-    return int(library().nodes_enable(function, graph, _at(nodes), len(nodes), enabled))
+def switch_nodes(function: int, graph: int, nodes: array[int], on: int) -> int:
+    """Enable the first `on` of some nodes of an executable graph, by handles, and disable the others.
+
+    Returns the driver's status.
+    """
+    return int(library().nodes_switch(function, graph, _at(nodes), on, len(nodes)))

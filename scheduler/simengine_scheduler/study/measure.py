@@ -146,10 +146,12 @@ def measure(
 
 def _measure_one(workload: Workload, spec: Spec, plan: Plan, figures: Figures) -> list[bytes]:
     """Fill in the figures of one executor. Returns the memory before the timed steps and after each repeat."""
-    workload.reset()
     options = {**workload.options, **spec.options, "segments": workload.segments}
     seconds: list[float] = []
     with make_executor(spec.name, **options) as executor:
+        while getattr(executor, "undecided", False):  # the trials of `auto`
+            workload.run(executor, 1)
+        workload.reset()
         workload.run(executor, plan.warmup)
         executor.synchronize()
         states = [workload.state()]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from ..launch.arguments import Buffer, BufferSet, Number
+from ..launch.arguments import Buffer, BufferSet, Number, Scalar
 from ..launch.host import PythonLaunch
 from ..native.issuer import Functions
 
@@ -148,13 +148,13 @@ class FakeDevice:
         self.updates += 1
         self.graphs[graph][0][node] = launch.bound()
 
-    def enable_nodes(self, graph: int, nodes: Sequence[int], enabled: bool) -> None:
-        """Enable or disable nodes. Raises ValueError for a graph that is not updatable."""
+    def switch_nodes(self, graph: int, on: Sequence[int], off: Sequence[int]) -> None:
+        """Enable and disable nodes. Raises ValueError for a graph that is not updatable."""
         if graph not in self._updatable:
             raise ValueError(f"graph {graph} cannot be updated; build it with build_updatable_graph")
-        self.switched += len(nodes)
-        disabled = self._updatable[graph]
-        (disabled.difference_update if enabled else disabled.update)(nodes)
+        self.switched += len(on) + len(off)
+        self._updatable[graph].difference_update(on)
+        self._updatable[graph].update(off)
 
     def launch_graph(self, graph: int, stream: int) -> None:
         """Put each launch on a stream of its own, behind what it waits for, between two points of `stream`."""
@@ -268,7 +268,7 @@ class FakeLaunch(PythonLaunch):
 
     def bound(self) -> Callable[[], None]:
         """Return the body with the arguments as they are."""
-        values = {Buffer: lambda b: b.ptr, Number: lambda n: n.value}
+        values = {Buffer: lambda b: b.ptr, Number: lambda n: n.value, Scalar: lambda s: s.value}
         return partial(self.function, *(values.get(type(a), lambda other: other)(a) for a in self.arguments))
 
     def issue(self, stream: int) -> None:

@@ -114,7 +114,7 @@ void program(std::mt19937& draw) {
     auto below = [&](int n) { return static_cast<int>(draw() % n); };
     const int cells = 1 + below(12), count = below(120), streams = 1 + below(4), window = 1 + below(12);
     std::vector<uint64_t> memory(cells, 1), expected(cells, 1);
-    issue::Issuer issuer({launch, record, wait, query}, streams, window, below(3));
+    issue::Issuer issuer({launch, record, wait, query}, streams, window, below(3), below(2) == 1);
     for (int32_t s = 0; s < cells; ++s) issuer.hazards.set_conflicts(s, &s, 1);
     std::vector<std::unique_ptr<Body>> bodies;
     std::vector<int32_t> numbers, lists[2];
@@ -151,6 +151,7 @@ void program(std::mt19937& draw) {
         int64_t done = 0;
         issuer.begin(handles.data(), handle_of(&fork), free_events.data(), window, true);
         if (issuer.issue(numbers.data(), count, &done) != issue::DONE) std::abort();
+        if (issuer.drain() != issue::DONE) std::abort();
     }  // ends all threads, once they are idle
     {
         std::vector<std::unique_ptr<Stream>> workers;

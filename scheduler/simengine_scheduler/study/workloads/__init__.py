@@ -12,11 +12,20 @@ from typing import Any
 
 from ...core.errors import choose_one
 from .base import Memory, Network, Workload
+from .clients import Clients
 from .population import Population
+from .products import Products
+from .skipping import SkippingNetwork
 from .targets import CudaTarget, HostTarget, Target
 from .wired import WiredNetwork
 
-NETWORKS: dict[str, Callable[..., Network]] = {"population": Population, "wired": WiredNetwork}
+NETWORKS: dict[str, Callable[..., Network]] = {
+    "clients": Clients,
+    "population": Population,
+    "products": Products,
+    "skipping": SkippingNetwork,
+    "wired": WiredNetwork,
+}
 
 
 def make_network(name: str, target: Target, **options: Any) -> Network:
@@ -38,11 +47,14 @@ def make_network(name: str, target: Target, **options: Any) -> Network:
 
 __all__ = [
     "NETWORKS",
+    "Clients",
     "CudaTarget",
     "HostTarget",
     "Memory",
     "Network",
     "Population",
+    "Products",
+    "SkippingNetwork",
     "Target",
     "WiredNetwork",
     "Workload",

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ...core.calls import Emitter
+from ...core.errors import choose_one
 from ...core.segments import Segments
 from ...executors.base import Executor
 from ...tracing.trace import Trace
@@ -48,6 +49,16 @@ class Workload(Protocol):
     def close(self) -> None:
         """Free what the workload holds."""
         ...
+
+
+FORMS = ("varying", "fixed")
+
+
+def check_form(form: str) -> str:
+    """Return the form of a network's lists. Raises ValueError unless it is "varying" or "fixed"."""
+    if form not in FORMS:
+        raise ValueError(f"unknown form {form!r}; {choose_one(form, FORMS)}")
+    return form
 
 
 class Memory:

@@ -6,6 +6,8 @@
 An input is a row of the batch of a group. The router sends it to one of four experts of different widths. Only experts
 that were chosen have calls in the list. Inputs follow a chaotic map that the actions perturb, so that the list differs
 from step to step. Experts work on disjoint rows, which are a partition of the fields between the layers.
+
+With form "fixed" every expert has calls for all rows, which end early, and the host waits for nothing.
 """
 
 from __future__ import annotations
@@ -16,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.calls import AwaitCounts, Cost, Emitter, Item, KernelCall, Tag
-from .base import Memory, Network
+from ...core.calls import AwaitCounts, Cost, Emitter, FixedList, Item, KernelCall, Tag
+from .base import Memory, Network, check_form
 from .kernels import BOUNDED, BUCKET, DENSE, OBSERVE, RECTIFIED, ROUTE, THREADS, TILE, Kernel, tiles_of
 from .targets import Target
 
@@ -174,6 +176,11 @@ class _Group:
                 yield from expert.calls(rows)
         yield self._act
 
+    def fixed(self) -> FixedList:
+        """Return the list of a step with all experts."""
+        experts = (call for expert in self._experts for call in expert.calls(self.rows))
+        return FixedList([*self._before, *experts, self._act])
+
 
 class Population(Network):
     """A population of policies.
@@ -183,10 +190,13 @@ class Population(Network):
         rows: inputs of each policy.
         policies: how many there are; each has random sizes.
         most: largest width of a hidden layer.
+        form: "varying" or "fixed".
         seed: of sizes, weights and first inputs.
     """
 
-    def __init__(self, target: Target, rows: int = 64, policies: int = 8, most: int = 256, seed: int = 0) -> None:
+    def __init__(
+        self, target: Target, rows: int = 64, policies: int = 8, most: int = 256, form: str = "varying", seed: int = 0
+    ) -> None:
         super().__init__("population", target, rows * policies)
         rng = np.random.default_rng(seed)
         widths = [max(4, most >> shift) for shift in range(3)]
@@ -201,6 +211,8 @@ class Population(Network):
             for number in range(policies)
         ]
 
+        self._lists = [group.fixed() for group in self.groups] if check_form(form) == "fixed" else None
+
     def emitters(self) -> Sequence[Emitter]:
         """Return an emitter for each policy."""
-        return [group.emit() for group in self.groups]
+        return list(self._lists) if self._lists is not None else [group.emit() for group in self.groups]

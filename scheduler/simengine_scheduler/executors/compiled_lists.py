@@ -1,0 +1,193 @@
+"""Counted lists that compiled code runs, beside fixed lists, on streams or on one stream.
+
+    lists --numbers, tables of calls by count--> programs (C++) --> issuer --> driver
+                        ^                            |
+                        +--- a count that is new, an awaited call that has ended, a call that only Python can launch
+
+Invariants
+    1. A program has the calls of its list by number, and for each counted entry a table of numbers by count. A count
+       that is new is looked up by Python once.
+    2. What follows an awaited call is issued only once Python has run the entry's `then`.
+    3. A call whose buffers have moved is defined again, before the run or behind the `then` that moved them.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..core.calls import FixedList, KernelCall
+from ..core.counted import Arrival, Counted, CountedList
+from ..core.errors import call_failed
+from ..native.issuer import Outcome
+from ..native.programs import AWAIT, CALL, COUNTED, Halt, Pause, Programs
+from .compiled import CompiledCalls
+from .cuda import CudaRun
+
+
+class Known:
+    """A list as a program.
+
+    Attributes:
+        given: the list, kept alive so that no other gets its id().
+        number: of its program.
+        tables: of its counted entries, by position.
+        calls: those that it has had so far.
+        buffers, moves: of the arguments of these calls, and how often these had moved when they were defined.
+    """
+
+    __slots__ = ("buffers", "calls", "given", "moves", "number", "tables")
+
+    def __init__(self, given: CountedList | FixedList) -> None:
+        self.given = given
+        self.number = -1
+        self.tables: dict[int, int] = {}
+        self.calls: list[KernelCall] = []
+        self.buffers: list[Any] = []
+        self.moves: list[int] = []
+
+    def add(self, call: KernelCall) -> None:
+        """Note a call."""
+        self.calls.append(call)
+        buffers = getattr(call.launch, "buffers", None)
+        if buffers is not None and not any(buffers is known for known in self.buffers):
+            self.buffers.append(buffers)
+            self.moves.append(buffers.moves)
+
+
+def are_lists(emitters: Any) -> bool:
+    """Whether all emitters are counted or fixed lists, and one of them is counted."""
+    if type(emitters) is not list:
+        return False
+    kinds = set(map(type, emitters))
+    return CountedList in kinds and kinds <= {CountedList, FixedList}
+
+
+class CompiledLists:
+    """The programs of an executor. Its calls are those of `calls`."""
+
+    def __init__(self, calls: CompiledCalls) -> None:
+        self.calls = calls
+        self.programs = Programs(calls.issuer)
+        self._known: dict[int, Known] = {}
+
+    def forget(self) -> None:
+        """Forget all lists, as the issuer has forgotten all calls."""
+        self._known.clear()
+        self.programs.forget()
+
+    def known(self, lists: Sequence[CountedList | FixedList]) -> list[Known]:
+        """Return the programs of lists, whose calls are defined for the buffers as they are."""
+        found = []
+        for given in lists:
+            own = self._known.get(id(given))
+            if own is None:
+                own = self._known[id(given)] = self._make(given)
+            elif [buffers.moves for buffers in own.buffers] != own.moves:
+                self.define_again(own)
+            found.append(own)
+        self.calls.hand_over()
+        return found
+
+    def define_again(self, own: Known) -> None:
+        """Define the calls of a list again whose buffers have moved. `hand_over` must follow."""
+        moves = [buffers.moves for buffers in own.buffers]
+        self.calls.numbers(own.calls)
+        own.moves = moves
+
+    def look_up(self, own: Known, entry: int, count: int) -> None:
+        """Give a counted entry its call for a count."""
+        counted = own.given.entries[entry]  # type: ignore[union-attr]
+        assert isinstance(counted, Counted)
+        call = counted.call(count)
+        own.add(call)
+        (number,) = self.calls.numbers([call])
+        self.calls.hand_over()
+        self.programs.set(own.tables[entry], count, number)
+
+    def _make(self, given: CountedList | FixedList) -> Known:
+        own = Known(given)
+        entries, place = [], dict[KernelCall, int]()
+        for position, entry in enumerate(given.entries if isinstance(given, CountedList) else given):
+            if isinstance(entry, Arrival):
+                entries.append((AWAIT, place[entry.call], 0))
+            elif isinstance(entry, Counted):
+                own.tables[position] = self.programs.add_table()
+                entries.append((COUNTED, own.tables[position], entry.count.ctypes.data))
+            else:
+                own.add(entry)
+                place[entry] = position
+                entries.append((CALL, self.calls.numbers([entry])[0], 0))
+        own.number = self.programs.add(entries)
+        return own
+
+
+def run_lists(
+    run: CudaRun,
+    lists: CompiledLists,
+    known: Sequence[Known],
+    foreign: Callable[[], int],
+    follow_up: Callable[[], Outcome] | None,
+) -> tuple[int, int]:
+    """Run programs to their end, after `Programs.begin`. Returns how many calls were issued and awaited.
+
+    Args:
+        run: notes the latest call, and raises its faults.
+        lists: the programs of the executor.
+        known: those of the run, by turn.
+        foreign: returns the stream handle of a call that Python launches.
+        follow_up: called behind such a call.
+
+    Raises:
+        CallError: a call could not be launched.
+    """
+    programs, awaits = lists.programs, 0
+    while True:
+        halt = programs.run()
+        if halt.pause is Pause.ENDED:
+            return halt.issued, awaits
+        if halt.pause is Pause.ARRIVED:
+            awaits += len(halt.arrived)
+            _arrive(lists, known, halt)
+        elif halt.pause is Pause.MISSING:
+            lists.look_up(known[halt.turn], halt.entry, halt.count)
+        else:
+            outcome = Outcome.FAILED
+            call = run.latest = lists.calls.by_number[lists.calls.issuer.state().number]
+            if halt.pause is Pause.FOREIGN:
+                try:
+                    call.launch.issue(foreign())
+                except Exception as error:
+                    raise call_failed(call, run.executor, error) from error
+                outcome = follow_up() if follow_up is not None else Outcome.DONE
+                outcome = programs.advance() if outcome is Outcome.DONE else outcome
+            if outcome is Outcome.FAILED:
+                cause = run.driver.error(lists.calls.issuer.state().status)
+                raise call_failed(call, run.executor, cause) from cause
+
+
+def _arrive(lists: CompiledLists, known: Sequence[Known], halt: Halt) -> None:
+    """Let the lists go on whose awaited calls have ended."""
+    moved = False
+    for turn, entry in halt.arrived:
+        own = known[turn]
+        arrival = own.given.entries[entry]  # type: ignore[union-attr]
+        assert isinstance(arrival, Arrival)
+        arrival.then()
+        if [buffers.moves for buffers in own.buffers] != own.moves:
+            lists.define_again(own)
+            moved = True
+    if moved:
+        lists.calls.hand_over()
+    lists.programs.resume()
+
+
+def latest_of(known: Sequence[Known]) -> KernelCall | None:
+    """Return a call of the last list, to be named in errors that come late."""
+    return next((own.calls[-1] for own in reversed(known) if own.calls), None)
+
+
+def numbers_of(known: Sequence[Known]) -> array[int]:
+    """Return the numbers of programs."""
+    return array("i", [own.number for own in known])

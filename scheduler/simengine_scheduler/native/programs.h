@@ -1,0 +1,203 @@
+// Programs: lists of which counts choose the calls. They take turns, call by call, as emitters do.
+//
+//     program:  call  call  await  call  counted  counted  call        a counted entry has a call for each count,
+//                        └ until the call has ended, others go on      and none if the count is 0
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "issuer.h"
+
+namespace issue {
+
+struct Entry {
+    enum Kind : int32_t { CALL, COUNTED, AWAIT };
+    int32_t kind;
+    int32_t what;          // number of the call, number of the table, or the entry of this program that is awaited
+    const int32_t* count;  // of a counted entry: where its count is, in memory that kernels write
+};
+
+using Program = std::vector<Entry>;
+
+// How running ended. MISSING: a counted entry has no call for its count yet. ARRIVED: awaited calls have ended.
+enum Pause { ENDED, FOREIGN_CALL, FAILED_CALL, MISSING, ARRIVED };
+
+class Programs {
+  public:
+    explicit Programs(Issuer& issuer) : issuer_(issuer) {}
+
+    std::vector<Program> programs;
+    std::vector<std::vector<int32_t>> tables;  // for each count the number of a call, or -1
+    std::vector<int32_t> arrived;              // turns of the run whose awaited call has ended
+    int32_t turn = 0;                          // the one whose call is issued, or missing
+    int32_t entry = 0, count = 0;              // where it is, and the count of a counted entry
+    int64_t issued = 0;                        // calls of the run
+
+    int32_t add(const int64_t* words, int64_t entries) {
+        Program made;
+        for (int64_t i = 0; i < entries; ++i, words += 3)
+            made.push_back({static_cast<int32_t>(words[0]), static_cast<int32_t>(words[1]),
+                            reinterpret_cast<const int32_t*>(words[2])});
+        programs.push_back(std::move(made));
+        return static_cast<int32_t>(programs.size()) - 1;
+    }
+
+    int32_t add_table() {
+        tables.emplace_back();
+        return static_cast<int32_t>(tables.size()) - 1;
+    }
+
+    void set(int32_t table, int32_t count, int32_t number) {
+        std::vector<int32_t>& numbers = tables[table];
+        if (count >= static_cast<int32_t>(numbers.size())) numbers.resize(count + 1, -1);
+        numbers[count] = number;
+    }
+
+    void forget() {
+        programs.clear();
+        tables.clear();
+    }
+
+    // Begins a run. With `events`, one for each program, calls go to one stream in order. Without, they go to the streams of
+    // the issuer, which has begun a run of its own.
+    void begin(const int32_t* chosen, int64_t number, int64_t handle, const int64_t* events) {
+        cursors_.clear();
+        turns_.clear();
+        blocked_.clear();
+        arrived.clear();
+        handle_ = handle;
+        in_order_ = events != nullptr;
+        issued = 0;
+        for (int64_t i = 0; i < number; ++i) {
+            cursors_.push_back({&programs[chosen[i]], 0, events ? events[i] : 0, {}});
+            cursors_.back().positions.assign(programs[chosen[i]].size(), -1);
+            turns_.push_back(static_cast<int32_t>(i));
+        }
+    }
+
+    Pause run() {
+        for (int32_t since = 0;;) {
+            while (!turns_.empty()) {
+                turn = turns_.front();
+                Cursor& own = cursors_[turn];
+                int32_t number = following(own);
+                if (number == NONE) {
+                    turns_.pop_front();
+                    continue;
+                }
+                if (number == AWAITING) {
+                    turns_.pop_front();
+                    blocked_.push_back(turn);
+                    continue;
+                }
+                entry = own.at;
+                if (number == UNKNOWN) return MISSING;
+                Outcome outcome = in_order_ ? issuer_.launch_on(number, handle_) : issuer_.issue_call(number);
+                if (outcome == FAILED) return FAILED_CALL;
+                if (outcome == FOREIGN) return FOREIGN_CALL;
+                if (!advance()) return FAILED_CALL;
+                if (!blocked_.empty() && ++since >= POLL_EVERY) {
+                    since = 0;
+                    if (!poll()) return FAILED_CALL;
+                    if (!arrived.empty()) return ARRIVED;
+                }
+            }
+            if (blocked_.empty()) return ENDED;
+            if (!poll()) return FAILED_CALL;
+            if (!arrived.empty()) return ARRIVED;
+        }
+    }
+
+    // Goes on behind a call of the present turn that was issued. A call that the caller has launched is noted first.
+    bool advance() {
+        Cursor& own = cursors_[turn];
+        own.positions[own.at] = in_order_ ? issued : issuer_.at;
+        if (in_order_ && is_awaited(own) && !issuer_.record_on(own.event, handle_)) return false;
+        ++own.at;
+        ++issued;
+        turns_.pop_front();
+        turns_.push_back(turn);
+        return true;
+    }
+
+    // Lets the programs go on whose awaited calls have ended.
+    void resume() {
+        for (int32_t each : arrived) {
+            ++cursors_[each].at;
+            turns_.push_back(each);
+        }
+        arrived.clear();
+    }
+
+    int32_t at(int32_t which) const { return cursors_[which].at; }
+
+  private:
+    enum { NONE = -1, AWAITING = -2, UNKNOWN = -3 };
+    static constexpr int32_t POLL_EVERY = 16;
+
+    struct Cursor {
+        const Program* program;
+        int32_t at;
+        int64_t event;                   // behind its awaited call, if all calls go to one stream
+        std::vector<int64_t> positions;  // of its calls in the run
+    };
+
+    // The number of the next call, passing over entries without one.
+    int32_t following(Cursor& own) {
+        for (; own.at < static_cast<int32_t>(own.program->size()); ++own.at) {
+            const Entry& next = (*own.program)[own.at];
+            if (next.kind == Entry::CALL) return next.what;
+            if (next.kind == Entry::AWAIT) return AWAITING;
+            int32_t found = *static_cast<const volatile int32_t*>(next.count);
+            if (found == 0) continue;
+            const std::vector<int32_t>& numbers = tables[next.what];
+            count = found;
+            if (found < 0 || found >= static_cast<int32_t>(numbers.size()) || numbers[found] < 0) return UNKNOWN;
+            return numbers[found];
+        }
+        return NONE;
+    }
+
+    // Whether the entry of a cursor is awaited later.
+    static bool is_awaited(const Cursor& own) {
+        for (size_t i = own.at + 1; i < own.program->size(); ++i)
+            if ((*own.program)[i].kind == Entry::AWAIT && (*own.program)[i].what == own.at) return true;
+        return false;
+    }
+
+    // Finds awaited calls that have ended. Of one stream, calls behind one that goes on are not looked at.
+    bool poll() {
+        if (!in_order_ && !issuer_.progress()) return false;
+        goes_on_.clear();
+        size_t kept = 0;
+        for (size_t i = 0; i < blocked_.size(); ++i) {
+            const Cursor& own = cursors_[blocked_[i]];
+            const int64_t awaited = own.positions[(*own.program)[own.at].what];
+            const int64_t stream = in_order_ ? 0 : issuer_.stream_of(awaited);
+            int answer = 0;
+            if (std::find(goes_on_.begin(), goes_on_.end(), stream) == goes_on_.end()) {
+                answer = in_order_ ? issuer_.query(own.event) : issuer_.complete(awaited);
+                if (answer < 0) return false;
+                if (!answer) goes_on_.push_back(stream);
+            }
+            if (answer)
+                arrived.push_back(blocked_[i]);
+            else
+                blocked_[kept++] = blocked_[i];
+        }
+        blocked_.resize(kept);
+        return true;
+    }
+
+    Issuer& issuer_;
+    std::vector<Cursor> cursors_;    // of the run, by turn
+    std::deque<int32_t> turns_;      // those that may go on
+    std::vector<int32_t> blocked_;   // those that await a call, in the order of its issue
+    std::vector<int64_t> goes_on_;   // streams
+    int64_t handle_ = 0;
+    bool in_order_ = false;
+};
+
+}  // namespace issue

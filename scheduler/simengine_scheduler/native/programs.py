@@ -1,0 +1,103 @@
+"""`Programs`: the compiled programs of `programs.h`, lists of which counts choose the calls."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from .issuer import Issuer, Outcome, library
+
+CALL, COUNTED, AWAIT = range(3)
+"""Kinds of entries. An entry is a kind, the number of a call, table or entry, and the address of a count."""
+
+
+class Pause(IntEnum):
+    """How running ended. FOREIGN: Python launches the call. MISSING: there is no call for a count.
+
+    ARRIVED: awaited calls have ended.
+    """
+
+    ENDED = 0
+    FOREIGN = 1
+    FAILED = 2
+    MISSING = 3
+    ARRIVED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """Where running paused.
+
+    Attributes:
+        pause: why.
+        turn, entry, count: the program of the run whose call is to be issued, its entry, and the count of this entry.
+        issued: how many calls of the run were issued.
+        arrived: pairs of a program of the run and the entry at which it awaited a call that has ended.
+    """
+
+    pause: Pause
+    turn: int
+    entry: int
+    count: int
+    issued: int
+    arrived: list[tuple[int, int]]
+
+
+def _at(values: array[int]) -> int:
+    return values.buffer_info()[0]
+
+
+class Programs:
+    """Programs of an issuer, which it outlives. One thread at a time may use them."""
+
+    def __init__(self, issuer: Issuer) -> None:
+        self._library = library()
+        self._issuer = issuer  # kept alive
+        self._handle = self._library.programs_make(issuer.handle)
+        self._out = array("q", [0] * 5)
+
+    def __del__(self) -> None:
+        handle, self._handle = getattr(self, "_handle", None), None
+        if handle:
+            self._library.programs_free(handle)
+
+    def add(self, entries: Sequence[tuple[int, int, int]]) -> int:
+        """Add a program and return its number."""
+        words = array("q", [word for entry in entries for word in entry])
+        return int(self._library.programs_add(self._handle, _at(words), len(entries)))
+
+    def add_table(self) -> int:
+        """Add a table of the calls of a counted entry, which is empty, and return its number."""
+        return int(self._library.programs_add_table(self._handle))
+
+    def set(self, table: int, count: int, number: int) -> None:
+        """Set the call for a count."""
+        self._library.programs_set(self._handle, table, count, number)
+
+    def forget(self) -> None:
+        """Forget all programs and tables."""
+        self._library.programs_forget(self._handle)
+
+    def begin(self, chosen: array[int], stream: int = 0, events: array[int] | None = None) -> None:
+        """Begin a run of programs: with an event for each of them on one stream, without on those of the issuer."""
+        if len(self._out) < 5 + 2 * len(chosen):
+            self._out = array("q", [0] * (5 + 2 * len(chosen)))
+        at = None if events is None else _at(events)
+        self._library.programs_begin(self._handle, _at(chosen), len(chosen), stream, at)
+
+    def run(self) -> Halt:
+        """Run until all programs have ended, or until the caller has to do something."""
+        pause = Pause(self._library.programs_run(self._handle, _at(self._out), len(self._out) - 5))
+        turn, entry, count, issued, arrived = self._out[:5]
+        found = self._out[5 : 5 + 2 * arrived]
+        return Halt(pause, turn, entry, count, issued, list(zip(found[::2], found[1::2], strict=True)))
+
+    def advance(self) -> Outcome:
+        """Go on behind a call that the caller has launched."""
+        return Outcome(self._library.programs_advance(self._handle))
+
+    def resume(self) -> None:
+        """Let the programs go on that have arrived."""
+        self._library.programs_resume(self._handle)

@@ -1,0 +1,48 @@
+"""Steps by counts as counted lists that compiled code takes in turns: counts, arenas that grow, and several groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simengine import Simulation
+from simengine.cli.workloads import loaded
+from simengine.zoo import pile_xml, random_robot
+from simengine_scheduler import make_executor
+from simengine_scheduler.core import CountedList
+from simengine_scheduler.testing import CalledDevice
+
+GROUPS: dict[str, Any] = {
+    "one robot": lambda: [(loaded("ant"), 4)],
+    "several": lambda: [(random_robot(seed), 3) for seed in range(3)] + [(loaded("grasp"), 2)],
+    "piles": lambda: [(pile_xml(6, "mixed"), 2), (pile_xml(12, "box"), 1)],
+}
+
+
+def state(sim: Simulation) -> list[bytes]:
+    return [group.to_host(group.qpos).tobytes() + group.to_host(group.qvel).tobytes() for group in sim.groups]
+
+
+@pytest.mark.parametrize("emission", ["counted", "stages"])
+@pytest.mark.parametrize("groups", GROUPS)
+@pytest.mark.parametrize(("name", "completion"), [("serial", "events"), ("streams", "events"), ("streams", "polling")])
+def test_compiled_code_makes_the_steps_of_serial(groups: str, emission: str, name: str, completion: str) -> None:
+    """Launches on the host are made by Python when compiled code comes to them, so that each step is a real one."""
+    sims = [Simulation(GROUPS[groups](), backend="host", executor="serial", emission=emission) for _ in range(2)]
+    options: dict[str, Any] = {"driver": CalledDevice(1), "stream": 0, "device": "cuda", "completion": completion}
+    with make_executor(name, segments=sims[1].schedule.segments, **options) as executor:
+        assert all(type(emitter) is CountedList for emitter in sims[1].schedule.emitters())
+        for step in range(40):
+            for sim in sims:
+                sim.pause([step % 5 == index + 1 for index in range(len(sim.groups))])
+                for group in sim.groups:
+                    group.ctrl[:] = np.sin(step + np.arange(group.model.nu))
+            sims[0].step()
+            trace = sims[1].schedule.run(executor)
+            assert trace.counters.calls == len(sims[1].schedule.kernel_list)
+            assert trace.counters.awaits >= len(sims[1].schedule.emitters())
+    assert state(sims[0]) == state(sims[1])
+    for sim in sims:
+        sim.close()

@@ -1,0 +1,159 @@
+"""Counted lists: the calls that counts choose, by Python and by compiled code, with the results of serial."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simengine_scheduler import CallError, FixedList, KernelCall, PythonLaunch, Segments, make_executor
+from simengine_scheduler.core import Arrival, Counted, CountedList
+from simengine_scheduler.launch import BufferSet
+from simengine_scheduler.testing import CalledDevice
+
+COUNTS = 3
+
+
+class Work:
+    """A list whose counts differ from run to run: `count` writes them, and each counted call works on a number."""
+
+    def __init__(self, device: CalledDevice | None, table: Segments, number: int, foreign: bool = False) -> None:
+        self.number, self.table = number, table
+        self.value, self.run, self.arrivals, self.moves = 1, 0, 0, True
+        self.counts = np.zeros(COUNTS, np.int32)
+        self.buffers = BufferSet()
+        self.room = self.buffers.add("room", 10, 8)
+        self.made: dict[tuple[int, int], KernelCall] = {}
+        ids = [table.intern(name, number) for name in ("counts", "x")]
+        self.ids = (ids[0],), (ids[1],)
+        self._launch = _on_host if device is None else device.launch
+        make = device.foreign_launch if device is not None and foreign else self._launch
+        count = KernelCall(f"count {number}", make(self._count), self.ids[1], self.ids[0])
+        middle = KernelCall(f"middle {number}", self._launch(partial(self._work, 7)), (), (), self.ids[1])
+        last = KernelCall(f"last {number}", self._launch(partial(self._work, 11)), (), (), self.ids[1])
+        chosen = [Counted(self.counts[k : k + 1], partial(self._call, k)) for k in range(COUNTS)]
+        self.list = CountedList([count, middle, Arrival(count, self._arrive), *chosen, last])
+        self.fixed = FixedList([middle, last])
+
+    def _count(self) -> None:
+        self.run += 1
+        self.counts[:] = [(self.number * 5 + self.run * 3 + k) % 4 for k in range(COUNTS)]
+
+    def _arrive(self) -> None:
+        self.arrivals += 1
+        if self.moves and self.run % 3 == 0:  # as if an arena had grown
+            self.room.rebind(self.room.ptr + 1, 8)
+
+    def _call(self, place: int, count: int) -> KernelCall:
+        assert 0 < count < 4
+        if (place, count) not in self.made:
+            body = partial(self._counted, place, count)
+            launch = self._launch(body, [self.room], self.buffers)
+            self.made[place, count] = KernelCall(f"call {place} {count}", launch, self.ids[0], (), self.ids[1])
+        return self.made[place, count]
+
+    def _counted(self, place: int, count: int, room: int) -> None:
+        assert room == self.room.ptr
+        self._work(100 * place + count)
+
+    def _work(self, number: int) -> None:
+        self.value = (3 * self.value + number) % 1_000_003
+
+
+def _on_host(body: Callable[..., None], arguments: Sequence[Any] = (), buffers: BufferSet | None = None) -> Any:
+    return PythonLaunch(lambda: body(*(argument.ptr for argument in arguments)))
+
+
+def expected(number: int, runs: int, fixed: int = 0) -> int:
+    work = Work(None, Segments(), number)
+    for run in range(runs):
+        make_executor("serial").run([work.fixed if run < fixed else work.list])
+    return work.value
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.integers(1, 6),
+    st.sampled_from(["serial", "streams", "polling"]),
+    st.booleans(),
+    st.sampled_from([1, 2, 32]),
+    st.integers(1, 4),
+    st.sampled_from([0.05, 0.5, 0.9]),
+    st.booleans(),
+    st.integers(0, 99),
+)
+def test_results_are_those_of_python(
+    lists: int, name: str, compiled: bool, window: int, streams: int, eagerness: float, foreign: bool, seed: int
+) -> None:
+    device, table = CalledDevice(seed, eagerness), Segments()
+    work = [Work(device, table, number, foreign and number % 2 == 0) for number in range(lists)]
+    options: dict[str, Any] = {"window": window, "streams": streams, "compiled": compiled, "device": "cuda"}
+    options["completion"] = "polling" if name == "polling" else "events"
+    executor = make_executor(name.replace("polling", "streams"), segments=table, driver=device, stream=0, **options)
+    for run in range(5):
+        trace = executor.run([one.fixed if run < 2 and one.number == 1 else one.list for one in work])
+        executor.synchronize()
+        assert trace.counters.awaits == sum(run >= 2 or one.number != 1 for one in work)
+        fixed = [run < 2 and one.number == 1 for one in work]
+        assert trace.counters.calls == sum(
+            2 if own else 3 + np.count_nonzero(one.counts) for one, own in zip(work, fixed, strict=True)
+        )
+    assert [one.value for one in work] == [expected(n, 5, 2 if n == 1 else 0) for n in range(lists)]
+    assert [one.arrivals for one in work] == [3 if n == 1 else 5 for n in range(lists)]
+    executor.close()
+
+
+@pytest.mark.parametrize("name", ["shuffled", "threads", "graph-cached", "pipeline", "streams"])
+def test_other_executors_take_them_as_emitters(name: str) -> None:
+    device, table = None if name in ("shuffled", "threads") else CalledDevice(1), Segments()
+    work = [Work(device, table, number) for number in range(3)]
+    options: dict[str, Any] = {} if device is None else {"driver": device, "stream": 0, "completion": "polling"}
+    executor = make_executor(name, segments=table, **options)
+    for _ in range(3):
+        executor.run([one.list for one in work])
+        executor.synchronize()
+    assert [one.value for one in work] == [expected(n, 3) for n in range(3)]
+    executor.close()
+
+
+def test_a_call_that_is_awaited_stands_before() -> None:
+    work = Work(None, Segments(), 0)
+    count = work.list.entries[0]
+    assert isinstance(count, KernelCall)
+    with pytest.raises(ValueError, match="awaits call 'count 0', which does not stand before it"):
+        CountedList([Arrival(count, lambda: None), count])
+
+
+@pytest.mark.parametrize(("name", "completion"), [("serial", "events"), ("streams", "events"), ("streams", "polling")])
+@pytest.mark.parametrize("foreign", [False, True])
+def test_a_refused_launch_is_named(name: str, completion: str, foreign: bool) -> None:
+    device, table = CalledDevice(1), Segments()
+    work = Work(device, table, 0)
+    bad = KernelCall("bad", _Refused(device, foreign), (), (table.intern("y"),))
+    options: dict[str, Any] = {"driver": device, "stream": 0, "device": "cuda", "completion": completion}
+    executor = make_executor(name, segments=table, **options)
+    lists = CountedList([work.list.entries[0], bad])  # type: ignore[list-item]
+    for given_lists in ([lists], [lists, work.list]):
+        with pytest.raises(CallError) as found:
+            executor.run(given_lists)
+        assert found.value.call is bad
+    executor.run([work.list])
+    executor.synchronize()
+    executor.close()
+
+
+class _Refused:
+    """A launch that the device refuses."""
+
+    def __init__(self, device: CalledDevice, foreign: bool) -> None:
+        self._device = device
+        if not foreign:
+            self.node = lambda: (1, (1, 1, 1), (1, 1, 1), 0, 10**9)  # no such body
+
+    def issue(self, stream: int) -> None:
+        raise ValueError("no")
