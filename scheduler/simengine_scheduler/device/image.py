@@ -25,14 +25,14 @@ _BITS = (
 WORD = np.dtype({"names": ["at", *_BITS], "formats": ["i4"] + ["u4"] * len(_BITS), "itemsize": 48})
 TASK = np.dtype(
     [
-        *((name, "i4") for name in ("body", "arguments", "num_arguments", "tiles", "run", "first_word", "num_words")),
-        *((name, "i4") for name in ("first_part", "parts", "strided", "size", "units")),
+        *((name, "i4") for name in ("body", "of_class", "arguments", "num_arguments", "tiles", "run", "tickets")),
+        *((name, "i4") for name in ("first_word", "num_words", "first_part", "parts", "strided", "size", "units")),
         ("count", "u8"),
     ]
 )
-TICKET = np.dtype([("task", "i4"), ("first", "i4")])
-STRIDE = 32
-STOP, HAS_WINDOW, FIRST_CLASS = 1, 2, 3  # positions of counters in the state, in units of STRIDE; `admitted` is at 0
+MOST_SLOTS = 64
+_MOST_CLASSES = 14
+_OPENED_TOGETHER = 4
 _KINDS = 4  # kinds of bits that the window holds for a slot
 
 WINDOW_THREADS = 32
@@ -40,8 +40,13 @@ _WINDOW_REGISTERS = 128  # registers of a thread, at most
 
 
 def window_memory(num_words: int, window: int, most_words: int) -> int:
-    """Return the shared memory of the window [bytes]: bits and two numbers of each slot, and the words of two tasks."""
-    return _KINDS * 4 * num_words * window + 8 * window + 2 * WORD.itemsize * most_words
+    """Return the shared memory of the window [bytes].
+
+    It holds words of two tasks, bits and four numbers of each slot, and a number of each class and of each slot that is
+    about to open.
+    """
+    slots = (_KINDS * 4 * num_words + 2 * 8 + 2 * 4) * window
+    return slots + 2 * WORD.itemsize * most_words + 4 * (_MOST_CLASSES + _OPENED_TOGETHER)
 
 
 class ResourceClass(NamedTuple):
@@ -52,33 +57,23 @@ class ResourceClass(NamedTuple):
     arguments: int  # 8-byte words of the task with the most arguments, rounded up to an even number
     bodies: tuple[DeviceBody, ...]
     blocks: int
-    tickets: np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """The arrays of one list.
-
-    Attributes:
-        state: int32 numbers that the list starts with. First come numbers that are STRIDE apart, so that reads of one
-            do not slow down others: `admitted`, `stop`, `has_window`, the next ticket of each class, and for each task
-            the tickets that remain. Then come, side by side, for each part the tiles that have ended, for each task
-            the number of upstream tasks, and for each task the task that was admitted first after its end.
-        remaining, ended, upstream_count, retired: where these begin in the state.
-        num_words: how many words hold one bit of each segment.
-    """
+    """The arrays of one list. `num_words` is how many words hold one bit of each segment."""
 
     calls: tuple[KernelCall, ...]
     classes: tuple[ResourceClass, ...]
     tasks: np.ndarray
     words: np.ndarray
     arguments: np.ndarray
-    state: np.ndarray
-    remaining: int
-    ended: int
-    upstream_count: int
-    retired: int
     num_words: int
+
+    @property
+    def num_parts(self) -> int:
+        """Counters of ended tiles."""
+        return int(self.tasks["parts"].sum())
 
     @property
     def most_words(self) -> int:
@@ -116,14 +111,19 @@ def build_image(
     Args:
         conflicts: the conflicts of the table that the segments come from.
         device: the resources that workers share.
-        window: slots of the window.
+        window: slots of the window, at most 64.
         tiled: whether calls wait for single parts where they may.
         workers_of: returns workers that run given bodies, and maybe others; without it, workers run just these bodies.
         merged: whether all bodies are one class, of which one block is the window.
 
     Raises:
-        ValueError: a call cannot run on the device, or the workers do not fit on it together.
+        ValueError: a call cannot run on the device, the workers do not fit on it together, or the window is too large.
     """
+    if window > MOST_SLOTS:
+        raise ValueError(
+            f"executor option window={window} is too large for executor 'device', whose upstream lists are words of "
+            f"{MOST_SLOTS} bits; give at most {MOST_SLOTS}"
+        )
     given = [task_of(call) for call in calls]
     words, spans, num_words = _all_words(calls, conflicts)
     arguments, places = _all_arguments(calls)
@@ -136,34 +136,13 @@ def build_image(
     for i, (call, task) in enumerate(zip(calls, given, strict=True)):
         c, body = of_body[task.body]
         own = task.tiling.parts(task.tiles) if tiled and call.tiled else 0
-        run = -(-task.tiles // classes[c].blocks)  # taking a ticket costs some 13 ns, and tickets are taken one by one
+        run = -(-task.tiles // classes[c].blocks)  # tickets are taken one by one, and counted down one by one
+        tickets = -(-task.tiles // run)
         count = 0 if task.count is None else address_of(task.count)
         part = (parts, own, task.tiling.kind == "strided", task.tiling.size)
-        tasks[i] = (body, *places[i], task.tiles, run, *spans[i], *part, task.units, count)
+        tasks[i] = (body, c, *places[i], task.tiles, run, tickets, *spans[i], *part, task.units, count)
         parts += own
-    tickets: list[list[tuple[int, int]]] = [[] for _ in classes]
-    for i, task in enumerate(given):
-        tickets[of_body[task.body][0]] += [(i, first) for first in range(0, task.tiles, int(tasks["run"][i]))]
-    remaining = -(-tasks["tiles"] // tasks["run"])
-    n = len(calls)
-    head = STRIDE * (FIRST_CLASS + len(classes))
-    ended = head + n * STRIDE
-    state = np.zeros(ended + parts + 2 * n, np.int32)
-    state[head:ended:STRIDE] = remaining
-    state[ended + parts + n :] = n
-    return Image(
-        tuple(calls),
-        tuple(of._replace(tickets=np.array(own, TICKET)) for of, own in zip(classes, tickets, strict=True)),
-        tasks,
-        words,
-        arguments,
-        state,
-        head,
-        ended,
-        ended + parts,
-        ended + parts + n,
-        num_words,
-    )
+    return Image(tuple(calls), tuple(classes), tasks, words, arguments, num_words)
 
 
 def _classes(
@@ -186,7 +165,12 @@ def _classes(
         if merged:
             memory, work = max(memory, of_window.shared), work + 1
         needs.append(Need(kind.threads, taken, memory, work))
-        made.append(ResourceClass(kind, memory, words, bodies, 0, np.zeros(0, TICKET)))
+        made.append(ResourceClass(kind, memory, words, bodies, 0))
+    if len(made) > _MOST_CLASSES:
+        raise ValueError(
+            f"the bodies of a list are of {len(made)} resource classes, and executor 'device' runs {_MOST_CLASSES} at "
+            f"most; give bodies the same threads, registers and family, or choose executor 'graph-cached'"
+        )
     grids = joint_grids(needs, device, None if merged else of_window)
     if merged and grids[0] < 2:
         raise ValueError(

@@ -9,17 +9,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..tracing.events import Counters
-from .image import FIRST_CLASS, HAS_WINDOW, STOP, STRIDE, Image
+from .image import Image
 
 _POINTERS = (
-    *("tasks", "words", "arguments", "tickets", "admitted", "next", "remaining", "ended", "upstream_count", "upstream"),
-    *("retired", "stop", "has_window", "status", "times", "checked", "compared"),
+    *("tasks", "words", "arguments", "boards", "entries", "next", "remaining", "finished", "ended", "stop"),
+    *("has_window", "status", "slots", "upstream", "retired", "times", "checked", "compared"),
 )
-_NUMBERS = ("num_tasks", "num_tickets", "num_words", "window", "longest_pause", "most_words")
+_NUMBERS = ("num_tasks", "num_words", "window", "own_class", "grid", "longest_pause", "most_words")
+_LINE = 128  # bytes of a cache line, which a counter or a board has to itself
+_COPIES = 8  # of boards and entries
+_ENTRY = 32  # bytes
 _PAUSE_A_WORKER = 0.5  # ns; reads of one address are served one after another, some two in a nanosecond
 _SHORTEST, _LONGEST = 100, 2000  # pauses between two reads [ns]
-_TILED = 0x40000000
-_WAITS_FOR = {-1: "for the window to admit it", -2: "for a slot of the window"}
+_WAITS_FOR = {-2: "for a slot of the window"}
 STATUS_WORDS = 4
 
 
@@ -42,6 +44,12 @@ class Layout:
     sections: dict[str, tuple[int, int]]
     content: np.ndarray
 
+    @property
+    def state(self) -> tuple[int, int]:
+        """Where the state of a list begins, and its size [bytes]."""
+        start = self.sections["boards"][0]
+        return start, len(self.content) - start
+
     def of(self, name: str, dtype: str, memory: np.ndarray) -> np.ndarray:
         """Return a section of a copy of the block."""
         start, nbytes = self.sections[name]
@@ -49,25 +57,37 @@ class Layout:
 
 
 def lay_out(image: Image, window: int) -> Layout:
-    """Return the layout of an image in one block, with its content."""
+    """Return the layout of an image in one block, with its content.
+
+    The sections from `boards` on are the state of a list: it starts with zeros, and is `state_of` the layout.
+    """
     n = len(image.calls)
     arrays = {
         "tasks": image.tasks,
         "words": image.words,
         "arguments": image.arguments,
-        **{f"tickets{c}": of.tickets for c, of in enumerate(image.classes)},
-        "first": image.state,
-        "state": image.state,
-        "upstream": np.zeros(n * window, np.int32),
         "times": np.tile(np.array([2**63 - 1, -(2**63)], np.int64), n),
         "checked": np.zeros(1, np.int64),
         "compared": np.zeros(1, np.int64),
     }
+    state = {
+        "boards": _LINE * _COPIES,
+        "entries": _ENTRY * _COPIES * window,
+        "next": _LINE * len(image.classes) * window,
+        "remaining": _LINE * window,
+        **dict.fromkeys(("finished", "stop", "has_window"), _LINE),
+        "ended": 4 * image.num_parts,
+        "upstream": 8 * n,
+        "slots": 4 * n,
+        "retired": 4 * n,
+    }
     sections, parts, end = {}, [], 0
-    for name, array in arrays.items():
-        raw = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
+    for name, raw in [
+        *((name, np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)) for name, array in arrays.items()),
+        *((name, np.zeros(nbytes, np.uint8)) for name, nbytes in state.items()),
+    ]:
         sections[name] = (end, raw.nbytes)
-        padding = -raw.nbytes % 16
+        padding = -raw.nbytes % _LINE
         parts += [raw, np.zeros(padding, np.uint8)]
         end += raw.nbytes + padding
     return Layout(image, window, sections, np.concatenate(parts))
@@ -84,13 +104,9 @@ def list_structs(layout: Layout, base: int, status: int, limit: float, times: bo
     """
     image = layout.image
     at = {name: base + start for name, (start, _) in layout.sections.items()}
-    state = at["state"]
+    workers = sum(of.blocks for of in image.classes)
     common = {
-        **{name: at[name] for name in ("tasks", "words", "arguments", "upstream", "checked")},
-        **{name: state + 4 * getattr(image, name) for name in ("remaining", "ended", "upstream_count", "retired")},
-        "admitted": state,
-        "stop": state + 4 * STRIDE * STOP,
-        "has_window": state + 4 * STRIDE * HAS_WINDOW,
+        **{name: at[name] for name in _POINTERS if name in at},
         "status": status,
         "times": at["times"] if times else 0,
         "compared": at["compared"] if times else 0,
@@ -99,17 +115,9 @@ def list_structs(layout: Layout, base: int, status: int, limit: float, times: bo
         "num_words": image.num_words,
         "most_words": image.most_words,
         "window": layout.window,
-        "longest_pause": int(min(max(_SHORTEST, _PAUSE_A_WORKER * sum(c.blocks for c in image.classes)), _LONGEST)),
+        "longest_pause": int(min(max(_SHORTEST, _PAUSE_A_WORKER * workers / _COPIES), _LONGEST)),
     }
-    return [
-        ListStruct(
-            **common,
-            tickets=at[f"tickets{c}"],
-            next=state + 4 * STRIDE * (FIRST_CLASS + c),
-            num_tickets=len(of.tickets),
-        )
-        for c, of in enumerate(image.classes)
-    ]
+    return [ListStruct(**common, own_class=c, grid=of.blocks) for c, of in enumerate(image.classes)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,21 +147,26 @@ class Outcome:
 
 def outcome(layout: Layout, memory: np.ndarray) -> Outcome:
     """Return what a list left in its block."""
-    image, n = layout.image, len(layout.image.calls)
-    state = layout.of("state", "i4", memory)
-    upstream = layout.of("upstream", "i4", memory).reshape(n, layout.window)
-    counts = state[image.upstream_count : image.upstream_count + n]
-    waits = [
-        tuple(sorted((int(other) & ~_TILED for other in row[:count]), reverse=True))
-        for row, count in zip(upstream, counts, strict=True)
-    ]
+    n = len(layout.image.calls)
+    slots, retired = (layout.of(name, "i4", memory)[:n].tolist() for name in ("slots", "retired"))
+    upstream = layout.of("upstream", "u8", memory)[:n].tolist()
     times = layout.of("times", "i8", memory).reshape(n, 2)
     return Outcome(
-        waits,
-        state[image.retired : image.retired + n].tolist(),
+        _waits(slots, upstream),
+        [by - 1 if by else n for by in retired],
         [(int(start), int(end)) for start, end in times],
         *(float(layout.of(name, "i8", memory)[0]) * 1e-9 for name in ("checked", "compared")),
     )
+
+
+def _waits(slots: Sequence[int], upstream: Sequence[int]) -> list[tuple[int, ...]]:
+    """Return for each call those that it waited for, newest first, by the slots of calls and of those upstream."""
+    holder: dict[int, int] = {}  # slot -> the call that is in it
+    waits = []
+    for call, (slot, bits) in enumerate(zip(slots, upstream, strict=True)):
+        waits.append(tuple(sorted((other for at, other in holder.items() if bits >> at & 1), reverse=True)))
+        holder[slot] = call
+    return waits
 
 
 def explain(layout: Layout, status: Sequence[int], limit: float) -> tuple[int, str]:

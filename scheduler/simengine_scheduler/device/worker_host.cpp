@@ -1,24 +1,24 @@
 // The protocol of executor `device` with threads for blocks, so that it runs without a GPU and under sanitizers.
 #include <vector>
 
-#include "protocol.cuh"
+#include "choice.cuh"
+#include "window.cuh"
+
+#define MOST_ARGUMENTS 1024
 
 typedef void (*Body)(const unsigned long long* arguments, int tile, char* memory);
 
-static void work(const List& list, const Body* bodies, int bytes) {
+static void work(const List& list, const Body* bodies, int bytes, int index) {
   std::vector<char> memory(bytes + 1);
-  for (;;) {
-    const int taken = take(list.next);
-    if (taken >= list.num_tickets) return;
-    const Ticket ticket = list.tickets[taken];
-    const Task& task = list.tasks[ticket.task];
-    const int end = task.tiles < ticket.first + task.run ? task.tiles : ticket.first + task.run;
-    if (!wait_for_upstream(list, task, ticket.task, ticket.first, end)) return;
+  std::vector<unsigned long long> arguments(MOST_ARGUMENTS);
+  Block block = new_block(index);
+  Work work;
+  while (next_work(list, block, arguments.data(), work)) {
+    const Task& task = list.tasks[work.task];
     const long long began = list.times ? now() : 0;
-    const int with_work = end < tiles_at_work(task) ? end : tiles_at_work(task);
-    for (int tile = ticket.first; tile < with_work; ++tile)
-      bodies[task.body](list.arguments + task.arguments, tile, memory.data());
-    note_ended(list, task, ticket.task, ticket.first, end, began);
+    const int with_work = work.end < tiles_at_work(task) ? work.end : tiles_at_work(task);
+    for (int tile = work.first; tile < with_work; ++tile) bodies[task.body](arguments.data(), tile, memory.data());
+    end_ticket(list, work, began);
   }
 }
 
@@ -37,7 +37,7 @@ extern "C" void run_list(const List* lists, const int* grids, int num_classes, c
     for (int i = 0; i < grids[c]; ++i)
       threads.emplace_back([=] {
         if (merged && first_to(lists[c].has_window)) be_window(lists[c], window_bytes);
-        work(lists[c], bodies[c], bytes);
+        work(lists[c], bodies[c], bytes, i);
       });
   for (std::thread& thread : threads) thread.join();
 }

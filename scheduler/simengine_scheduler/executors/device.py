@@ -2,7 +2,7 @@
 
     emitters --round-robin--> program order until all have ended or await --image--> device memory
     reset --> window   hazards of each task against 32 slots, upstream lists
-                worker   of one resource class: takes tickets in program order, waits for upstream tasks, runs tiles
+                worker   of one resource class: takes tickets of calls in the window, runs those of ready calls
                 worker   of another resource class; all of them run at once
     or, `merged`: reset --> worker of all bodies, whose first block is the window before it works
 
@@ -37,7 +37,7 @@ from ..core.calls import KernelCall
 from ..core.dependencies import chains
 from ..core.errors import call_stuck
 from ..cuda import graph as cuda_graph
-from ..device.image import STOP, STRIDE, WINDOW_THREADS, build_image, window_memory
+from ..device.image import WINDOW_THREADS, build_image, window_memory
 from ..device.layout import STATUS_WORDS, Layout, explain, lay_out, list_structs, outcome
 from ..device.occupancy import Multiprocessors
 from ..device.programs import CudaPrograms
@@ -117,9 +117,8 @@ class DeviceExecutor(GraphExecutor):
         status = int(self._status.ctypes.data)
         structs = [bytes(s) for s in list_structs(layout, base, status, options.watchdog, times)]
         reset, window = programs.window()
-        state, first = (base + layout.sections[name][0] for name in ("state", "first"))
-        counters = (np.uint64(state), np.uint64(first), len(image.state))
-        launches = [CudaLaunch(reset, (_RESET[0],), (_RESET[1],), 0, counters)]
+        start, nbytes = layout.state
+        launches = [CudaLaunch(reset, (_RESET[0],), (_RESET[1],), 0, (np.uint64(base + start), nbytes // 16))]
         if not image.merged:
             memory = window_memory(image.num_words, options.window, image.most_words)
             launches.append(CudaLaunch(window, (1,), (WINDOW_THREADS,), memory, (structs[0],)))
@@ -196,7 +195,7 @@ class DeviceExecutor(GraphExecutor):
     def _at_fault(self, task: int) -> _Loaded:
         """Return the list that was given up: the one whose `stop` is set."""
         for loaded in self._loaded.values():
-            stop = loaded.layout.sections["state"][0] + 4 * STRIDE * STOP
+            stop = loaded.layout.sections["stop"][0]
             if len(loaded.layout.image.calls) > task and self._programs.glance(loaded.block, stop):
                 return loaded
         return next(iter(self._loaded.values()))

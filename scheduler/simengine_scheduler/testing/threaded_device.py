@@ -22,7 +22,7 @@ from ..core.calls import Emitter, KernelCall
 from ..core.dependencies import chains
 from ..core.emission import Feeder
 from ..core.errors import call_stuck
-from ..device.image import STRIDE, build_image, window_memory
+from ..device.image import build_image, window_memory
 from ..device.layout import STATUS_WORDS, explain, lay_out, list_structs, outcome
 from ..device.occupancy import Multiprocessors
 from ..executors.base import Executor, Options, finish_run
@@ -44,6 +44,14 @@ def build(flags: tuple[str, ...] = ()) -> Path:
     command = [compiler, "-std=c++17", "-O2", "-shared", "-fPIC", "-pthread", *flags]
     subprocess.run([*command, str(_HERE / "worker_host.cpp"), "-o", str(out)], check=True)
     return out
+
+
+def _aligned(content: np.ndarray) -> np.ndarray:
+    """Return a copy that begins at a cache line."""
+    room = np.zeros(len(content) + 128, np.uint8)
+    start = -room.ctypes.data % 128
+    room[start : start + len(content)] = content
+    return room[start : start + len(content)]
 
 
 class PythonBody:
@@ -72,19 +80,15 @@ class ThreadedDevice(Executor):
     Args:
         options: as for executor `device`.
         workers: threads of each resource class.
-        lose: the number of a call of which one ticket is never counted, so that other calls wait in vain.
         library: what `build` returned.
     """
 
     name = "device"
 
-    def __init__(
-        self, options: Options, workers: int = 2, lose: int | None = None, library: Path | None = None
-    ) -> None:
+    def __init__(self, options: Options, workers: int = 2, library: Path | None = None) -> None:
         self._options = options
         self._conflicts = options.table(self.name).conflicts
         self._workers = workers
-        self._lose = lose
         self._run = ctypes.CDLL(str(library or build())).run_list
 
     def run(self, emitters: Iterable[Emitter]) -> Trace:
@@ -121,10 +125,8 @@ class ThreadedDevice(Executor):
         options = self._options
         device = Multiprocessors(number=self._workers)
         image = build_image(calls, self._conflicts, device, options.window, options.tiled, merged=options.merged)
-        if self._lose is not None and self._lose < len(calls):
-            image.state[image.remaining + self._lose * STRIDE] += 1
         layout = lay_out(image, options.window)
-        memory, status = layout.content.copy(), np.zeros(STATUS_WORDS, np.int32)
+        memory, status = _aligned(layout.content), np.zeros(STATUS_WORDS, np.int32)
         limit = options.watchdog
         structs = list_structs(layout, memory.ctypes.data, status.ctypes.data, limit, True)
         addresses = [[body.address for body in of.bodies] for of in image.classes]

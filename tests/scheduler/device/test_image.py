@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from simengine_scheduler import KernelCall, PythonLaunch, Segments
 from simengine_scheduler.core.hazards import conflict, conflict_whole
-from simengine_scheduler.device.image import STRIDE, Image, build_image, window_memory
+from simengine_scheduler.device.image import Image, build_image, window_memory
 from simengine_scheduler.device.occupancy import Multiprocessors, Need, joint_grids
 from simengine_scheduler.device.workers import Kind
 from simengine_scheduler.testing.threaded_device import PythonBody
@@ -61,19 +61,15 @@ def test_members_of_a_family_do_not_conflict_and_each_does_with_the_whole() -> N
     assert [hazard(image, 3, 4), hazard(image, 4, 3), hazard(image, 3, 2), hazard(image, 5, 3)] == [0, 0, 2, 2]
 
 
-def test_every_tile_has_one_ticket_in_program_order() -> None:
+def test_tickets_cover_all_tiles_and_are_no_more_than_there_are_blocks() -> None:
     segments = Segments()
     tiles = [1, 1000, 3]
     calls = [KernelCall(f"c{i}", PythonBody(print, n), (), (segments.intern(f"x{i}"),)) for i, n in enumerate(tiles)]
     image = build_image(calls, segments.conflicts, SMALL, 32)
     (only,) = image.classes
-    assert only.tickets["task"].tolist() == sorted(only.tickets["task"].tolist())
-    for i, n in enumerate(tiles):
-        first = only.tickets["first"][only.tickets["task"] == i]
-        run = int(image.tasks["run"][i])
-        assert [t for f in first for t in range(f, min(f + run, n))] == list(range(n))
-        assert image.state[image.remaining + i * STRIDE] == len(first)
-    assert len(only.tickets) < 200
+    for task, n in zip(image.tasks, tiles, strict=True):
+        assert (task["tickets"] - 1) * task["run"] < n <= task["tickets"] * task["run"]
+        assert task["tickets"] <= only.blocks
 
 
 def test_a_merged_list_has_one_class_that_fits_every_body_and_the_window() -> None:
@@ -88,6 +84,7 @@ def test_a_merged_list_has_one_class_that_fits_every_body_and_the_window() -> No
         )
         for i, (threads, registers, memory) in enumerate(kinds)
     ]
+    of_all = KernelCall("all", PythonBody(print, 3), (), tuple(segments.intern(f"y{i}") for i in range(300)))
     image = build_image(calls, segments.conflicts, SMALL, 32, merged=True)
     (only,) = image.classes
     assert only.kind == Kind(128, 200, "", True)
@@ -95,8 +92,8 @@ def test_a_merged_list_has_one_class_that_fits_every_body_and_the_window() -> No
     # one more than there are tiles: a block is the window for as long as it admits
     assert only.blocks == min(10, SMALL.number * (65536 // (128 * 200)))
     assert sorted(image.tasks["body"].tolist()) == [0, 1, 2]
-    wide = build_image(calls, segments.conflicts, SMALL, 512, merged=True)
-    assert wide.classes[0].memory == window_memory(wide.num_words, 512, wide.most_words) > 5000
+    wide = build_image([*calls, of_all], segments.conflicts, SMALL, 64, merged=True)
+    assert wide.classes[0].memory == window_memory(wide.num_words, 64, wide.most_words) > 5000
 
 
 def test_a_merged_list_needs_room_for_two_blocks() -> None:
