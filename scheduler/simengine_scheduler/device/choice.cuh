@@ -9,14 +9,15 @@
 #define TAKE 1u           // take a ticket of a call that is ready
 #define RESERVE 2u        // take a ticket of a call that waits, because the block holds none
 #define NOTHING 3u
-#define NUMBER_BITS 30
+#define KIND_SHIFT 30
 
 // What a block remembers. The first warp has it; a lane has the tickets of its slots.
 struct Block {
   int index;                   // of the block among those of its class
   int tickets[SLOTS_A_LANE];   // by slot lane() + i * LANE_COUNT: the ticket that the block holds, or -1
   int held;                    // how many tickets it holds
-  int prepared;                // number of the call whose arguments are in shared memory, or -1
+  int prepared;                // task whose arguments are in shared memory, or -1
+  int body;                    // number of its body in the program of the workers
   int vain;                    // looks since it has found something to do
   Bits open;                   // slots that were open when it looked last
   Bits lasting;                // slots that were open whenever it looked, for up to PATIENCE looks
@@ -26,7 +27,7 @@ struct Block {
 
 // A ticket that may run.
 struct Work {
-  int slot, number, task, first, end;
+  int slot, number, task, body, first, end;
 };
 
 DEVICE Block new_block(int index) {
@@ -34,7 +35,7 @@ DEVICE Block new_block(int index) {
   block.index = index;
   for (int i = 0; i < SLOTS_A_LANE; ++i) block.tickets[i] = -1;
   block.held = block.vain = 0;
-  block.prepared = -1;
+  block.prepared = block.body = -1;
   block.open = block.lasting = 0;
   block.rest = SHORTEST_PAUSE;
   block.waiting = 0;
@@ -74,20 +75,27 @@ DEVICE int tiles_in(const Task& task, int part) {
 }
 
 // Whether all tiles of an upstream task have ended that share a part with tiles first .. end - 1 of this one.
-DEVICE bool parts_ended(const List& list, const Task& task, int first, int end, const Task& before) {
+DEVICE bool parts_ended(const List& list, const Task& task, int first, int end, const Task& before, int execution) {
   int from = part_of(task, first), to = part_of(task, end - 1);
   if (task.strided && end - first >= task.size) from = 0, to = task.parts - 1;
   const int parts = from <= to ? to - from + 1 : to + task.parts - from + 1;  // strided runs may wrap around
   bool ended = true;
   for (int i = lane(); i < parts; i += LANE_COUNT) {
     const int part = (from + i) % task.parts;
-    ended = look(list.ended + before.first_part + part) >= tiles_in(before, part) && ended;
+    const unsigned wanted = unsigned(execution) * unsigned(tiles_in(before, part));  // both wrap around together
+    ended = int(unsigned(look(list.ended + before.first_part + part)) - wanted) >= 0 && ended;
   }
   return all_lanes(ended);
 }
 
-DEVICE int end_of(const Task& task, int first) {
-  return task.tiles < first + task.run ? task.tiles : first + task.run;
+// Tiles of a ticket: the first of a ticket and the end of its tiles.
+DEVICE int first_of(const List& list, const Task& task, int ticket) {
+  const int grid = list.grids[list.own_class];
+  return ticket * ((task.tiles + grid - 1) / grid);
+}
+DEVICE int end_of(const List& list, const Task& task, int ticket) {
+  const int end = first_of(list, task, ticket + 1);
+  return task.tiles < end ? task.tiles : end;
 }
 
 // Number of tiles of a task that have work, which only the device may know.
@@ -108,7 +116,7 @@ struct Choice {
 
 // Whether a block is among those that are to take the tickets of a call. Without this, all blocks would try to.
 DEVICE bool is_its_turn(const List& list, const Block& block, unsigned first_block, unsigned tickets) {
-  const unsigned grid = list.grid;
+  const unsigned grid = list.grids[list.own_class];
   return (block.index + grid - first_block % grid) % grid < tickets;
 }
 
@@ -129,7 +137,7 @@ DEVICE Choice look_around(const List& list, Block& block, Bits& done) {
   }
   done = from_lane(done, 0);
   const bool helps = block.vain % PATIENCE == PATIENCE - 1;
-  unsigned best = NOTHING << NUMBER_BITS;
+  unsigned best = NOTHING << KIND_SHIFT;
   int of_best = 0;
   Choice choice;
   choice.by_parts = 0;
@@ -149,7 +157,7 @@ DEVICE Choice look_around(const List& list, Block& block, Bits& done) {
         if (wanted && ready) what = TAKE;
         if (wanted && !ready && block.held == 0) what = RESERVE;
       }
-      const unsigned key = what << NUMBER_BITS | high(tickets[i]);
+      const unsigned key = what << KIND_SHIFT | high(tickets[i]);
       if (what != NOTHING && key < best) best = key, of_best = slot;
     }
     choice.by_parts |= ballot_of_slots(partly, i);
@@ -157,7 +165,7 @@ DEVICE Choice look_around(const List& list, Block& block, Bits& done) {
   block.open = open;
   block.lasting = block.vain % PATIENCE == 0 ? open : block.lasting & open;
   const unsigned key = least(best);
-  choice.what = key >> NUMBER_BITS;
+  choice.what = key >> KIND_SHIFT;
   choice.slot = from_lane(of_best, lowest(ballot(best == key)));
   return choice;
 }
@@ -168,11 +176,12 @@ DEVICE int ready_by_parts(const List& list, const Block& block, Bits slots, Bits
     const int slot = lowest(slots);
     const Entry* entry = entry_of(list, copy_for(block), slot);
     const Task& task = list.tasks[from_lane(high(look(&entry->task)), 0)];
-    const int first = ticket_in(block, slot) * task.run;
+    const int ticket = ticket_in(block, slot), first = first_of(list, task, ticket), end = end_of(list, task, ticket);
     bool ended = true;
     for (Bits upstream = from_lane(look(&entry->upstream), 0) & ~done; upstream && ended; upstream &= upstream - 1) {
       const Entry* other = entry_of(list, copy_for(block), lowest(upstream));
-      ended = parts_ended(list, task, first, end_of(task, first), list.tasks[from_lane(high(look(&other->task)), 0)]);
+      const Task& before = list.tasks[from_lane(high(look(&other->task)), 0)];
+      ended = parts_ended(list, task, first, end, before, from_lane(int(low(look(&other->execution))), 0));
     }
     if (ended) return slot;
   }
@@ -198,12 +207,12 @@ DEVICE bool take_ticket(const List& list, Block& block, int slot) {
 
 // Loads the arguments of the call in a slot, unless they are there.
 DEVICE void prepare(const List& list, Block& block, int slot, unsigned long long* arguments) {
-  const Bits at = look(&entry_of(list, copy_for(block), slot)->task);
-  const int number = from_lane(int(high(at)), 0);
-  if (block.prepared == number) return;
-  const Task& task = list.tasks[number];
+  const int wanted = from_lane(int(high(look(&entry_of(list, copy_for(block), slot)->task))), 0);
+  if (block.prepared == wanted) return;
+  const Task& task = list.tasks[wanted];
   for (int i = lane(); i < task.num_arguments; i += LANE_COUNT) arguments[i] = list.arguments[task.arguments + i];
-  block.prepared = number;
+  block.body = list.numbers[task.body];
+  block.prepared = wanted;
 }
 
 // The ticket that the block holds in a slot, which it holds no more.
@@ -212,10 +221,13 @@ DEVICE Work start(const List& list, Block& block, int slot, unsigned long long* 
   prepare(list, block, slot, arguments);
   Work work;
   work.slot = slot;
-  work.number = work.task = block.prepared;
+  work.number = from_lane(int(high(look(&entry_of(list, copy_for(block), slot)->tickets))), 0);
+  work.task = block.prepared;
+  work.body = block.body;
   const Task& task = list.tasks[work.task];
-  work.first = ticket_in(block, slot) * task.run;
-  work.end = end_of(task, work.first);
+  const int ticket = ticket_in(block, slot);
+  work.first = first_of(list, task, ticket);
+  work.end = end_of(list, task, ticket);
   hold(block, slot, -1);
   block.vain = 0;
   block.rest = SHORTEST_PAUSE;
@@ -233,7 +245,7 @@ DEVICE void give_up(const List& list, const Block& block, Bits done) {
     if (!upstream) continue;
     const int task = int(high(look(&entry->task)));
     const Entry* other = entry_of(list, copy_for(block), lowest(upstream));
-    if (lane() == 0) stop_all(list, task, ticket * list.tasks[task].run, int(high(look(&other->task))));
+    if (lane() == 0) stop_all(list, task, first_of(list, list.tasks[task], ticket), int(high(look(&other->task))));
     return;
   }
 }
@@ -282,7 +294,7 @@ DEVICE bool next_work(const List& list, Block& block, unsigned long long* argume
 // Counts a ticket whose tiles have ended. All lanes of the first warp call it, once all threads of the block are done.
 DEVICE void end_ticket(const List& list, const Work& work, long long began) {
   const Task& task = list.tasks[work.task];
-  if (list.times && lane() == 0) {
+  if (list.times && lane() == 0 && work.number < list.num_recorded) {
     earliest(list.times + 2 * work.number, began);
     latest(list.times + 2 * work.number + 1, now());
   }
@@ -296,7 +308,7 @@ DEVICE void end_ticket(const List& list, const Work& work, long long began) {
       tile = last;
     }
   int left = 0;
-  if (task.tickets > 1 && lane() == 0) left = count_down(remaining_of(list, work.slot));
+  if (tickets_of(task.tiles, list.grids[list.own_class]) > 1 && lane() == 0) left = count_down(remaining_of(list, work.slot));
   if (from_lane(left, 0)) return;
   acquire();
   for (int copy = lane(); copy < COPIES; copy += LANE_COUNT) set_bits(&list.boards[copy].done, bit(work.slot));

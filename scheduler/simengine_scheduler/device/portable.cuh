@@ -19,6 +19,8 @@ template <typename T>
 DEVICE T from_lane(T x, int lane) {
   return __shfl_sync(0xffffffffu, x, lane);
 }
+// The lanes that have the same x as this one.
+DEVICE unsigned alike(int x) { return __match_any_sync(0xffffffffu, x); }
 // Reads are relaxed, because an acquiring load empties the L1 cache that running bodies use. Once a read has found what
 // it waits for, one fence acquires. In the same way one fence releases before several counts.
 DEVICE int look(const int* place) {
@@ -31,6 +33,11 @@ DEVICE unsigned long long look(const unsigned long long* place) {
   asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(x) : "l"(place) : "memory");
   return x;
 }
+DEVICE unsigned long long look_at_host(const unsigned long long* place) {
+  unsigned long long x;
+  asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(x) : "l"(place) : "memory");
+  return x;
+}
 DEVICE void acquire() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 DEVICE void release() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 DEVICE void publish(int* place, int x) {
@@ -38,6 +45,9 @@ DEVICE void publish(int* place, int x) {
 }
 DEVICE void publish(unsigned long long* place, unsigned long long x) {
   asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(place), "l"(x) : "memory");
+}
+DEVICE void tell_host(int* place, int x) {
+  asm volatile("st.relaxed.sys.global.s32 [%0], %1;" ::"l"(place), "r"(x) : "memory");
 }
 DEVICE void set_bits(unsigned long long* place, unsigned long long x) {
   asm volatile("red.relaxed.gpu.global.or.b64 [%0], %1;" ::"l"(place), "l"(x) : "memory");
@@ -93,10 +103,13 @@ DEVICE T look(const T* place) {
 }
 DEVICE void acquire() {}
 DEVICE void release() {}
+DEVICE unsigned long long look_at_host(const unsigned long long* place) { return look(place); }
+DEVICE unsigned alike(int x) { return 1; }
 template <typename T>
 DEVICE void publish(T* place, T x) {
   atomic_at(place).store(x, std::memory_order_release);
 }
+DEVICE void tell_host(int* place, int x) { publish(place, x); }
 DEVICE void set_bits(unsigned long long* place, unsigned long long x) {
   atomic_at(place).fetch_or(x, std::memory_order_acq_rel);
 }

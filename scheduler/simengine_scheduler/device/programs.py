@@ -5,6 +5,8 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
+
 from ..launch.tasks import DeviceBody
 from .linking import Keep, link_worker, management, refuse_whole_blocks
 from .workers import Kind, Worker, all_to_run, numbered
@@ -93,27 +95,45 @@ class CudaPrograms:
             self._modules[key] = module
         return self._modules[key]
 
-    def upload(self, array: Any) -> Any:
-        """Return a copy on the device that every stream may use."""
-        with self._set_up:
-            copy = self._cupy.asarray(array)
-        self._set_up.synchronize()
-        return copy
+    def memory(self) -> DeviceMemory:
+        """Return memory that is freed with the object that is returned."""
+        return DeviceMemory(self._cupy, self._set_up)
 
-    def download(self, array: Any) -> Any:
-        """Return a copy on the host, once all work that was issued to the device is done."""
-        self._cupy.cuda.Device().synchronize()
-        return array.get()
-
-    def glance(self, array: Any, at: int) -> int:
-        """Return a byte of an array without a wait for kernels that run."""
-        return int(self._cupy.asnumpy(array[at : at + 1], stream=self._set_up)[0])
-
-    def pinned(self, count: int) -> Any:
+    def pinned(self, count: int) -> np.ndarray:
         """Return int32 numbers in host memory that has the same address on the device."""
-        import numpy as np
-
         memory = self._cupy.cuda.alloc_pinned_memory(4 * count)
         view = np.frombuffer(memory, np.int32, count)
         view[...] = 0
         return view
+
+
+class DeviceMemory:
+    """Memory of the current device. Copies to it do not wait for kernels."""
+
+    def __init__(self, cupy: Any, stream: Any) -> None:
+        self._cupy = cupy
+        self._stream = stream
+        self._blocks: list[Any] = []
+
+    def zeros(self, nbytes: int) -> int:
+        """Return the address of new memory, filled with zeros."""
+        block = self._cupy.cuda.alloc(max(nbytes, 1))
+        block.memset_async(0, max(nbytes, 1), self._stream)
+        self._stream.synchronize()
+        self._blocks.append(block)
+        return int(block.ptr)
+
+    def write(self, address: int, array: np.ndarray) -> None:
+        """Copy an array to the device. It is there when this returns."""
+        array = np.ascontiguousarray(array)
+        runtime = self._cupy.cuda.runtime
+        runtime.memcpyAsync(address, array.ctypes.data, array.nbytes, runtime.memcpyHostToDevice, self._stream.ptr)
+        self._stream.synchronize()
+
+    def read(self, address: int, nbytes: int) -> np.ndarray:
+        """Return bytes of the device, once the work that wrote them is done."""
+        copy = np.empty(nbytes, np.uint8)
+        runtime = self._cupy.cuda.runtime
+        runtime.memcpyAsync(copy.ctypes.data, address, nbytes, runtime.memcpyDeviceToHost, self._stream.ptr)
+        self._stream.synchronize()
+        return copy

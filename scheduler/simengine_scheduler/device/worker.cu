@@ -39,7 +39,7 @@ static __device__ __forceinline__ void work(const List& list, int argument_words
     const long long began = list.times ? now() : 0;
     const int with_work = min(work.end, tiles_at_work(task));
     for (int tile = work.first; tile < with_work; ++tile) {
-      RUN_BODY(task.body, arguments, tile, memory);
+      RUN_BODY(work.body, arguments, tile, memory);
       __syncthreads();
     }
     if (with_work <= work.first) __syncthreads();
@@ -54,7 +54,7 @@ static __device__ __forceinline__ void be_window_if_first(const List& list) {
   __shared__ bool first;
   if (threadIdx.x == 0) first = first_to(list.has_window);
   __syncthreads();
-  if (first && threadIdx.x < 32) run_window(list, arguments);
+  if (first && threadIdx.x < 32) run_window(list, arguments, false);
 }
 #endif
 
@@ -79,7 +79,7 @@ extern "C" __global__ void reset(int4* state, int n) {
 extern "C" __global__ void __launch_bounds__(32, 16) window(const __grid_constant__ List list) {
   extern __shared__ __align__(16) char memory[];
   let_next_start();
-  run_window(list, memory);
+  run_window(list, memory, true);
 }
 
 #endif

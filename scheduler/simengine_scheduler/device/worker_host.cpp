@@ -17,27 +17,53 @@ static void work(const List& list, const Body* bodies, int bytes, int index) {
     const Task& task = list.tasks[work.task];
     const long long began = list.times ? now() : 0;
     const int with_work = work.end < tiles_at_work(task) ? work.end : tiles_at_work(task);
-    for (int tile = work.first; tile < with_work; ++tile) bodies[task.body](arguments.data(), tile, memory.data());
+    for (int tile = work.first; tile < with_work; ++tile) bodies[work.body](arguments.data(), tile, memory.data());
     end_ticket(list, work, began);
   }
 }
 
-static void be_window(const List& list, int bytes) {
+static void be_window(const List& list, int bytes, bool stays) {
   std::vector<Word> memory(bytes / sizeof(Word) + 1);
-  run_window(list, memory.data());
+  run_window(list, memory.data(), stays);
 }
 
-// Runs a list to its end, with `grids[c]` threads for class c, whose list is `lists[c]`. The window has a thread of its
-// own, with `window_bytes` of memory, unless the list is merged.
-extern "C" void run_list(const List* lists, const int* grids, int num_classes, const Body* const* bodies, int bytes,
-                         int window_bytes, int merged) {
+struct Session {
   std::vector<std::thread> threads;
-  if (!merged) threads.emplace_back([=] { be_window(lists[0], window_bytes); });
+  std::atomic<int> running{0};
+
+  template <typename Run>
+  void start(Run run) {
+    ++running;
+    threads.emplace_back([this, run] {
+      run();
+      --running;
+    });
+  }
+};
+
+// Starts a window and workers: grids[c] threads for class c, whose list is `lists[c]`. The window has a thread of its
+// own, with `window_bytes` of memory, unless the list is merged.
+extern "C" Session* start_session(const List* lists, const int* grids, int num_classes, const Body* const* bodies,
+                                  int bytes, int window_bytes, int merged) {
+  Session* session = new Session;
+  const List of_window = lists[0];
+  if (!merged) session->start([=] { be_window(of_window, window_bytes, true); });
   for (int c = 0; c < num_classes; ++c)
-    for (int i = 0; i < grids[c]; ++i)
-      threads.emplace_back([=] {
-        if (merged && first_to(lists[c].has_window)) be_window(lists[c], window_bytes);
-        work(lists[c], bodies[c], bytes, i);
+    for (int i = 0; i < grids[c]; ++i) {
+      const List list = lists[c];
+      const Body* const own = bodies[c];
+      session->start([=] {
+        if (merged && first_to(list.has_window)) be_window(list, window_bytes, false);
+        work(list, own, bytes, i);
       });
-  for (std::thread& thread : threads) thread.join();
+    }
+  return session;
+}
+
+extern "C" int is_running(Session* session) { return session->running; }
+
+// Waits until a session has ended.
+extern "C" void end_session(Session* session) {
+  for (std::thread& thread : session->threads) thread.join();
+  delete session;
 }
