@@ -16,8 +16,7 @@ struct Block {
   int index;                   // of the block among those of its class
   int tickets[SLOTS_A_LANE];   // by slot lane() + i * LANE_COUNT: the ticket that the block holds, or -1
   int held;                    // how many tickets it holds
-  int prepared;                // task whose arguments are in shared memory, or -1
-  int body;                    // number of its body in the program of the workers
+  int prepared;                // slot of the ticket whose task is in shared memory, or -1
   int vain;                    // looks since it has found something to do
   Bits open;                   // slots that were open when it looked last
   Bits lasting;                // slots that were open whenever it looked, for up to PATIENCE looks
@@ -25,9 +24,17 @@ struct Block {
   long long waiting;           // since when, or 0
 };
 
-// A ticket that may run.
+// A task in shared memory, because waits empty the first-level cache. Its arguments follow elsewhere.
+struct Prepared {
+  Task task;
+  int index;   // of the task
+  int number;  // of the call
+  int body;    // number of its body in the program of the workers
+};
+
+// A ticket that may run, of the task that is prepared.
 struct Work {
-  int slot, number, task, body, first, end;
+  int slot, first, end;
 };
 
 DEVICE Block new_block(int index) {
@@ -35,7 +42,7 @@ DEVICE Block new_block(int index) {
   block.index = index;
   for (int i = 0; i < SLOTS_A_LANE; ++i) block.tickets[i] = -1;
   block.held = block.vain = 0;
-  block.prepared = block.body = -1;
+  block.prepared = -1;
   block.open = block.lasting = 0;
   block.rest = SHORTEST_PAUSE;
   block.waiting = 0;
@@ -205,30 +212,36 @@ DEVICE bool take_ticket(const List& list, Block& block, int slot) {
 
 // ------------------------------------------------------------------------------------------------------- a ticket
 
-// Loads the arguments of the call in a slot, unless they are there.
-DEVICE void prepare(const List& list, Block& block, int slot, unsigned long long* arguments) {
-  const int wanted = from_lane(int(high(look(&entry_of(list, copy_for(block), slot)->task))), 0);
-  if (block.prepared == wanted) return;
-  const Task& task = list.tasks[wanted];
-  for (int i = lane(); i < task.num_arguments; i += LANE_COUNT) arguments[i] = list.arguments[task.arguments + i];
-  block.body = list.numbers[task.body];
-  block.prepared = wanted;
+// Loads the task of the call in a slot and its arguments, unless they are there.
+DEVICE void prepare(const List& list, Block& block, int slot, Prepared& prepared, unsigned long long* arguments) {
+  if (block.prepared == slot) return;
+  const Entry* entry = entry_of(list, copy_for(block), slot);
+  const Bits at = look(&entry->task), tickets = look(&entry->tickets);
+  const int wanted = from_lane(int(high(at)), 0);
+  const bool there = prepared.index == wanted;
+  lanes_sync();
+  if (lane() == 0) prepared.number = int(high(tickets));
+  if (!there) {
+    const Task& task = list.tasks[wanted];
+    for (int i = lane(); i < task.num_arguments; i += LANE_COUNT) arguments[i] = list.arguments[task.arguments + i];
+    if (lane() == 0) {
+      prepared.task = task;
+      prepared.index = wanted;
+      prepared.body = list.numbers[task.body];
+    }
+  }
+  block.prepared = slot;
+  lanes_sync();
 }
 
 // The ticket that the block holds in a slot, which it holds no more.
-DEVICE Work start(const List& list, Block& block, int slot, unsigned long long* arguments) {
+DEVICE Work start(const List& list, Block& block, int slot, Prepared& prepared, unsigned long long* arguments) {
   acquire();
-  prepare(list, block, slot, arguments);
-  Work work;
-  work.slot = slot;
-  work.number = from_lane(int(high(look(&entry_of(list, copy_for(block), slot)->tickets))), 0);
-  work.task = block.prepared;
-  work.body = block.body;
-  const Task& task = list.tasks[work.task];
+  prepare(list, block, slot, prepared, arguments);
   const int ticket = ticket_in(block, slot);
-  work.first = first_of(list, task, ticket);
-  work.end = end_of(list, task, ticket);
+  const Work work{slot, first_of(list, prepared.task, ticket), end_of(list, prepared.task, ticket)};
   hold(block, slot, -1);
+  block.prepared = -1;
   block.vain = 0;
   block.rest = SHORTEST_PAUSE;
   block.waiting = 0;
@@ -272,18 +285,18 @@ DEVICE bool rest(const List& list, Block& block, Bits done) {
 
 // Waits until the block has something to run. False if there is nothing left, or all blocks stop. All lanes of the first
 // warp of the block call it.
-DEVICE bool next_work(const List& list, Block& block, unsigned long long* arguments, Work& work) {
+DEVICE bool next_work(const List& list, Block& block, Prepared& prepared, unsigned long long* arguments, Work& work) {
   for (;;) {
     Bits done;
     const Choice choice = look_around(list, block, done);
     int slot = choice.what == RUN ? choice.slot : -1;
     if (slot < 0) slot = ready_by_parts(list, block, choice.by_parts, done);
     if (slot >= 0) {
-      work = start(list, block, slot, arguments);
+      work = start(list, block, slot, prepared, arguments);
       return true;
     }
     if ((choice.what == TAKE || choice.what == RESERVE) && take_ticket(list, block, choice.slot)) {
-      prepare(list, block, choice.slot, arguments);
+      prepare(list, block, choice.slot, prepared, arguments);
       continue;
     }
     if (!block.held && !block.open && is_closed(list, block)) return false;
@@ -292,11 +305,11 @@ DEVICE bool next_work(const List& list, Block& block, unsigned long long* argume
 }
 
 // Counts a ticket whose tiles have ended. All lanes of the first warp call it, once all threads of the block are done.
-DEVICE void end_ticket(const List& list, const Work& work, long long began) {
-  const Task& task = list.tasks[work.task];
-  if (list.times && lane() == 0 && work.number < list.num_recorded) {
-    earliest(list.times + 2 * work.number, began);
-    latest(list.times + 2 * work.number + 1, now());
+DEVICE void end_ticket(const List& list, const Work& work, const Prepared& prepared, long long began) {
+  const Task& task = prepared.task;
+  if (list.times && lane() == 0 && prepared.number < list.num_recorded) {
+    earliest(list.times + 2 * prepared.number, began);
+    latest(list.times + 2 * prepared.number + 1, now());
   }
   release();
   if (lane() == 0)

@@ -15,8 +15,8 @@ struct Feed {
 
 // Calls that are admitted one after another, one a lane.
 struct Batch {
-  int count;
-  Arrival call;
+  int count = 0;
+  Arrival call = {};
 };
 
 DEVICE Feed new_feed(const List& list) {
@@ -98,6 +98,7 @@ DEVICE void look_up(const List& list, Batch& batch) {
   Arrival& call = batch.call;
   const bool there = lane() < batch.count;
   const unsigned same = alike(there ? call.task : -1);
+  const int earlier = population(same & ((1u << lane()) - 1));
   if (there) {
     const Task& task = list.tasks[call.task];
     call.first_word = task.first_word;
@@ -105,13 +106,10 @@ DEVICE void look_up(const List& list, Batch& batch) {
     call.parts = task.parts;
     call.of_class = task.of_class;
     call.tickets = tickets_of(task.tiles, list.grids[task.of_class]);
-    const int earlier = population(same & ((1u << lane()) - 1));
     call.execution = list.executions[call.task] + earlier + 1;
-    lanes_sync();
-    if (population(same) == earlier + 1) list.executions[call.task] = call.execution;
-  } else {
-    lanes_sync();
   }
+  lanes_sync();
+  if (there && population(same) == earlier + 1) list.executions[call.task] = call.execution;
   lanes_sync();
 }
 

@@ -7,22 +7,24 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..launch.tasks import DeviceBody
 from .book import Memory
 from .occupancy import Multiprocessors
 from .sessions import Session, State
-from .workers import WorkersOf
+from .workers import Kind, Worker
 
 
 class Machine(Protocol):
     """A GPU, or threads of the host.
 
-    Attributes:
-        multiprocessors: the resources of its workers.
-        workers_of: returns workers that run given bodies, and maybe others.
+    `multiprocessors` are the resources of its workers.
     """
 
     multiprocessors: Multiprocessors
-    workers_of: WorkersOf
+
+    def workers_of(self, wanted: dict[Kind, frozenset[DeviceBody]]) -> dict[Kind, Worker]:
+        """Return workers that run given bodies, and maybe others. Raises ValueError if some cannot share blocks."""
+        ...
 
     def memory(self) -> Memory:
         """Return memory that is freed with the object that is returned."""

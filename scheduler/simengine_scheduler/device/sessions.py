@@ -29,6 +29,7 @@ _WINDOW_REGISTERS = 128  # registers of a thread, at most
 _OPENED_TOGETHER = 4
 _MOST_PLAYED = 64
 _KINDS = 4  # kinds of bits that the window holds for a slot
+_STATIC = 256  # shared memory that a block of workers takes for itself [bytes], at most
 _LINE = 128  # bytes of a cache line, which a counter or a board has to itself
 _COPIES = 8  # of boards and entries
 _ENTRY = 64  # bytes
@@ -146,7 +147,7 @@ def plan_session(
         shared, work = 8 * of.arguments + of.memory, window * of.tiles
         if merged:
             shared, work = max(shared, memory), work + 1
-        needs.append(Need(kind.threads, program.registers, shared, work))
+        needs.append(Need(kind.threads, program.registers, shared + _STATIC, work))
         made.append(SessionClass(number, kind, program.bodies, of.arguments, shared, of.tiles, 0))
     grids = joint_grids(needs, device, None if merged else of_window)
     if merged and grids[0] < 2:
@@ -224,7 +225,7 @@ def fill_structs(
         "longest_pause": int(min(max(_SHORTEST, _PAUSE_A_WORKER * workers / _COPIES), _LONGEST)),
         "num_recorded": 0 if log is None else log.room,
     }
-    names = {name for name, _ in ListStruct._fields_}
+    names = {declared[0] for declared in ListStruct._fields_}
     session.structs = []
     for of in session.classes:
         place = {body: number for number, body in enumerate(of.bodies)}

@@ -19,31 +19,34 @@ static __device__ __forceinline__ void end_after_previous() {
 
 #if defined(RUN_BODY)
 
-// The first `argument_words` of shared memory hold the arguments, because waits may empty the L1 cache.
+// The first `argument_words` of shared memory hold the arguments.
 static __device__ __forceinline__ void work(const List& list, int argument_words) {
   extern __shared__ __align__(16) unsigned long long arguments[];
   __shared__ Work shared;
+  __shared__ Prepared prepared;
   __shared__ bool go;
   char* const memory = reinterpret_cast<char*>(arguments + argument_words);
   Block block = new_block(blockIdx.x);
+  if (threadIdx.x == 0) prepared.index = -1;
+  __syncthreads();
   for (;;) {
     if (threadIdx.x < 32) {
       Work found;
-      const bool ok = next_work(list, block, arguments, found);
+      const bool ok = next_work(list, block, prepared, arguments, found);
       if (threadIdx.x == 0) shared = found, go = ok;
     }
     __syncthreads();
     if (!go) return;
     const Work work = shared;
-    const Task& task = list.tasks[work.task];
+    const Task& task = prepared.task;
     const long long began = list.times ? now() : 0;
     const int with_work = min(work.end, tiles_at_work(task));
     for (int tile = work.first; tile < with_work; ++tile) {
-      RUN_BODY(work.body, arguments, tile, memory);
+      RUN_BODY(prepared.body, arguments, tile, memory);
       __syncthreads();
     }
     if (with_work <= work.first) __syncthreads();
-    if (threadIdx.x < 32) end_ticket(list, work, began);
+    if (threadIdx.x < 32) end_ticket(list, work, prepared, began);
   }
 }
 

@@ -70,11 +70,7 @@ class DeviceExecutor(Executor):
             )
         self._options = options
         self._conflicts = options.table(self.name).conflicts
-        if machine is None:
-            from .device_machine import CudaMachine
-
-            machine = CudaMachine(self.name, options)
-        self._machine = machine
+        self._machine: Machine = _gpu(self.name, options) if machine is None else machine
         self._hangs = False
         self._sessions: list[tuple[bool, Session]] = []
         self.started = 0  # sessions
@@ -286,6 +282,12 @@ class DeviceExecutor(Executor):
             self._machine.drop(session.handle)
         self._sessions.clear()
         self._machine.close()
+
+
+def _gpu(executor: str, options: Options) -> Machine:
+    from .device_machine import CudaMachine
+
+    return CudaMachine(executor, options)
 
 
 def _independent(lists: Sequence[KnownList]) -> bool:

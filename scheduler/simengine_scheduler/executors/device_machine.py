@@ -22,7 +22,9 @@ from ..device.book import Memory
 from ..device.occupancy import Multiprocessors
 from ..device.programs import CudaPrograms
 from ..device.sessions import WINDOW_THREADS, Session, State
+from ..device.workers import Kind, Worker
 from ..launch.cuda import CudaLaunch
+from ..launch.tasks import DeviceBody
 from .base import Options
 from .cuda import CudaRun, Lanes, release, wait_for
 
@@ -48,12 +50,15 @@ class CudaMachine:
         self._driver: Driver = options.driver if options.driver is not None else CudaDriver()
         self._programs = of = CudaPrograms(options.keep)
         self.multiprocessors = Multiprocessors(of.multiprocessors, of.registers, of.shared, of.threads, of.blocks)
-        self.workers_of = of.workers_of
         self._pool = EventPool(self._driver)
         self._lanes = Lanes(self._driver, 1)
         self._ended = self._pool.take()
         self._started = False
         self._home = 0
+
+    def workers_of(self, wanted: dict[Kind, frozenset[DeviceBody]]) -> dict[Kind, Worker]:
+        """Return workers that are linked and loaded."""
+        return self._programs.workers_of(wanted)
 
     def memory(self) -> Memory:
         """Return memory of the device."""

@@ -22,7 +22,7 @@ from ..core.calls import Emitter, FixedList
 from ..device.book import Memory
 from ..device.occupancy import Multiprocessors
 from ..device.sessions import Session, State
-from ..device.workers import just_these
+from ..device.workers import Kind, Worker, just_these
 from ..executors.base import Options
 from ..executors.device import DeviceExecutor
 from ..launch.tasks import DeviceBody, DeviceTask
@@ -104,13 +104,16 @@ class HostMachine:
 
     def __init__(self, workers: int, library: Path | None = None) -> None:
         self.multiprocessors = Multiprocessors(number=workers)
-        self.workers_of = just_these
         self._workers = workers
         self._library = ctypes.CDLL(str(library or build()))
         self._library.start_session.restype = ctypes.c_void_p
         self._prepared: dict[int, tuple[Any, ...]] = {}
         self._states: dict[int, tuple[int, int]] = {}
         self._running: int | None = None
+
+    def workers_of(self, wanted: dict[Kind, frozenset[DeviceBody]]) -> dict[Kind, Worker]:
+        """Return workers of these bodies."""
+        return just_these(wanted)
 
     def memory(self) -> Memory:
         """Return memory of the host."""

@@ -168,32 +168,65 @@ def test_a_window_that_never_empties_is_named(merged: bool) -> None:
         ThreadedDevice(Options(segments=segments, window=1, watchdog=0.2, merged=merged)).run([calls])
 
 
-@pytest.mark.sanitizer
-@pytest.mark.parametrize("merged", [False, True])
-def test_the_protocol_has_no_races(merged: bool) -> None:
-    library = build(("-g", "-fsanitize=thread"))
-    program = """
+CHECK = """
+import random
 import sys
 from pathlib import Path
-from simengine_scheduler import Options
+from simengine_scheduler import AwaitCounts, FixedList, Options
 from simengine_scheduler.testing.threaded_device import ThreadedDevice
 from tests.scheduler.device.programs import random_program
 
-for seed in range(10):
-    program = random_program(seed)
-    options = Options(segments=program.segments, window=4, watchdog=60.0, merged=sys.argv[2] == "True")
-    ThreadedDevice(options, 3, library=Path(sys.argv[1])).run([program.calls])
+
+def waiting(calls, draw, order):
+    for call in calls:
+        order.append(call)
+        yield call
+        if draw.random() < 0.1:
+            yield AwaitCounts(call)
+
+
+for seed in range(int(sys.argv[2])):
+    draw, order = random.Random(seed), []
+    program = random_program(seed, draw.randint(4, 14))
+    window, merged = draw.choice((1, 3, 8, 64)), draw.random() < 0.4
+    options = Options(segments=program.segments, window=window, merged=merged, watchdog=60.0)
+    executor = ThreadedDevice(options, draw.randint(1, 3), library=Path(sys.argv[1]))
+    executor.run([FixedList(program.calls)])
+    executor.repeat([FixedList(program.calls)], 2)
+    got = program.data.copy()
+    assert (got == program.expected(program.calls * 3)).all()
+    executor.run([waiting(program.calls[i::2], draw, order) for i in range(2)])
+    got = program.data.copy()
+    assert (got == program.expected(order)).all()
+    executor.close()
 """
-    flags = {"LD_PRELOAD": _tsan(), "TSAN_OPTIONS": "halt_on_error=1 ignore_noninstrumented_modules=1"}
+
+
+def check(library: Path, programs: int, **environment: str) -> None:
+    """Run fixed lists and emitters that wait, in another process."""
     found = subprocess.run(
-        [sys.executable, "-c", program, str(library), str(merged)],
-        env={**os.environ, **flags},
+        [sys.executable, "-c", CHECK, str(library), str(programs)],
+        env={**os.environ, **environment},
         cwd=Path(__file__).parents[3],
         capture_output=True,
         text=True,
         check=False,
+        timeout=600,
     )
     assert found.returncode == 0, found.stderr[-3000:]
+
+
+def test_lanes_of_a_group_meet_wherever_they_must() -> None:
+    """With four threads for the lanes of each block, as the GPU has 32."""
+    check(build(("-DHOST_LANES=4",)), 3)
+
+
+@pytest.mark.sanitizer
+@pytest.mark.parametrize("lanes", [1, 3])
+def test_the_protocol_has_no_races(lanes: int) -> None:
+    library = build(("-g", "-fsanitize=thread", f"-DHOST_LANES={lanes}"))
+    options = "halt_on_error=1 ignore_noninstrumented_modules=1"
+    check(library, 10 if lanes == 1 else 5, LD_PRELOAD=_tsan(), TSAN_OPTIONS=options)
 
 
 def _tsan() -> str:
