@@ -88,19 +88,32 @@ class KnownCall:
     epoch: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class KnownList:
-    """A list in the book: its number, what its calls use together, and the calls when it was described."""
+    """A list in the book.
+
+    Attributes:
+        number: in the table.
+        uses: what its calls use together.
+        bodies: of its calls, with the numbers of their classes.
+        epochs: the sets of buffers of its calls, and how often their buffers had moved when it was described.
+        bit: 1 << number.
+        conflicts: the bits of all lists that it conflicts with.
+    """
 
     number: int
     uses: Uses
-    calls: tuple[KnownCall, ...]
     bodies: frozenset[tuple[int, DeviceBody]]
     epochs: tuple[tuple[Any, int], ...]
+    bit: int
+    conflicts: int = 0
 
     def is_current(self) -> bool:
         """Whether no buffer has moved since."""
-        return all(buffers.epoch == epoch for buffers, epoch in self.epochs)
+        for buffers, epoch in self.epochs:  # noqa: SIM110  (a generator would take twice the time)
+            if buffers.epoch != epoch:
+                return False
+        return True
 
 
 class _Table:
@@ -201,7 +214,13 @@ class Book:
             sets = {id(s): s for call in calls if (s := getattr(call.launch, "buffers", None)) is not None}
             bodies = frozenset((member.of_class, member.body) for member in members)
             epochs = tuple((s, s.epoch) for s in sets.values())
-            known = self._lists[calls] = KnownList(number, uses, members, bodies, epochs)
+            known = KnownList(number, uses, bodies, epochs, 1 << number)
+            self._lists.pop(calls, None)
+            for other in self._lists.values():
+                if uses.conflicts(other.uses):
+                    known.conflicts |= other.bit
+                    other.conflicts |= known.bit
+            self._lists[calls] = known
         return known
 
     def flush(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -42,7 +43,7 @@ class CudaPrograms:
     def window(self) -> tuple[int, int]:
         """Return the functions `reset` and `window`."""
         module = self._load("window", lambda: management(self.arch))
-        return module.get_function("reset").ptr, self._all_shared(module.get_function("window").ptr)
+        return module.get_function("reset").ptr, module.get_function("window").ptr
 
     def workers_of(self, wanted: dict[Kind, frozenset[DeviceBody]]) -> dict[Kind, Worker]:
         """Return the workers that run given bodies of each class, and maybe bodies of other lists.
@@ -57,7 +58,7 @@ class CudaPrograms:
             codes = pool.map(self._code, missing, missing.values())
             for (kind, ordered), code in zip(missing.items(), codes, strict=True):
                 module = self._load((kind, ordered), lambda code=code: code)
-                function = self._functions[kind, ordered] = self._all_shared(module.get_function("worker").ptr)
+                function = self._functions[kind, ordered] = module.get_function("worker").ptr
                 worker = Worker(ordered, self._registers_of(function))
                 self._workers.setdefault(kind, {})[frozenset(ordered)] = worker
         return {kind: self._workers[kind][bodies] for kind, bodies in chosen.items()}
@@ -72,16 +73,16 @@ class CudaPrograms:
         """Return the kernel of a worker that `workers_of` returned, by its bodies."""
         return self._functions[kind, bodies]
 
-    def _all_shared(self, function: int) -> int:
-        """Return a function that prefers all memory of a multiprocessor as shared memory.
+    def reserve(self, functions: Iterable[int], shared: int) -> None:
+        """Let functions prefer that so much memory of a multiprocessor is shared memory [bytes]. The rest is cache.
 
         The first kernel on a multiprocessor decides how its memory is divided. With less shared memory, blocks of other
         workers might not fit beside it.
         """
         from cupy.cuda import driver
 
-        driver.funcSetAttribute(int(function), _CARVEOUT, 100)
-        return int(function)
+        for function in functions:
+            driver.funcSetAttribute(int(function), _CARVEOUT, min(100, -(-100 * shared // self.shared)))
 
     def _registers_of(self, function: int) -> int:
         from cupy.cuda import driver

@@ -89,15 +89,27 @@ class SessionClass(NamedTuple):
 
 @dataclass(slots=True)
 class Session:
-    """A window and workers. `handle` is what starts them."""
+    """A window and workers.
+
+    Attributes:
+        classes: the workers.
+        bodies: what the workers must run, and do.
+        num_words, most_words, window_memory: what the window has room for.
+        shared: the most shared memory that the blocks on a multiprocessor take [bytes].
+        structs: by class, the structure that its workers read.
+        handle: what starts the session.
+        lists: the bits of lists known to have its bodies.
+    """
 
     classes: tuple[SessionClass, ...]
     bodies: Bodies
     num_words: int
     most_words: int
     window_memory: int
+    shared: int = 0
     structs: list[ListStruct] = field(default_factory=list)
     handle: int = 0
+    lists: int = 0
 
     @property
     def merged(self) -> bool:
@@ -149,14 +161,14 @@ def plan_session(
             shared, work = max(shared, memory), work + 1
         needs.append(Need(kind.threads, program.registers, shared + _STATIC, work))
         made.append(SessionClass(number, kind, program.bodies, of.arguments, shared, of.tiles, 0))
-    grids = joint_grids(needs, device, None if merged else of_window)
+    grids, most = joint_grids(needs, device, None if merged else of_window)
     if merged and grids[0] < 2:
         raise ValueError(
             "executor option merged=True needs room for two blocks of workers, of which one is the window, and the "
             "device has it for one; use bodies of fewer threads, registers or less memory, or choose merged=False"
         )
     classes = tuple(of._replace(blocks=blocks) for of, blocks in zip(made, grids, strict=True))
-    return Session(classes, dict(bodies), book.num_words, book.most_words, memory)
+    return Session(classes, dict(bodies), book.num_words, book.most_words, memory, most)
 
 
 def _merged_kind(bodies: frozenset[DeviceBody]) -> Kind:

@@ -86,7 +86,7 @@ class DeviceExecutor(Executor):
         self._ring = Ring(self._machine.visible)
         self._log: Log | None = None
         self._book = Book(self._conflicts, self._memory, self._options.tiled, self._options.merged, scale)
-        self._plays: dict[tuple[int, ...], tuple[tuple[KnownList, ...], Session]] = {}
+        self._played: Session | None = None  # for the fixed lists that ran last
         self._streamed: dict[int, frozenset[DeviceBody]] = {}  # bodies of calls that were named one by one
 
     # -------------------------------------------------------------------------------------------------- sessions
@@ -146,14 +146,14 @@ class DeviceExecutor(Executor):
 
     def _play(self, lists: Sequence[FixedList], times: int) -> Trace | None:
         """Run lists by their numbers. Returns None if some of them conflict."""
-        found = self._known_lists(lists)
-        if found is None:
+        known = self._known_lists(lists)
+        if known is None:
             return None
-        known, session = found
         trace = Trace(self.name)
         trace.counters.calls = sum(map(len, lists))
         if not trace.counters.calls:
             return trace
+        session = self._session_of_lists(known)
         with self._machine.run() as run:
             run.latest = next(call for calls in lists for call in calls)
             numbers = [of.number for of in known] * times
@@ -168,30 +168,36 @@ class DeviceExecutor(Executor):
                 self._again(session)
         return trace
 
-    def _known_lists(self, lists: Sequence[FixedList]) -> tuple[tuple[KnownList, ...], Session] | None:
-        """Return the entries of lists and a session for them, or None if some of them conflict."""
-        key = tuple(map(id, lists))
-        found = self._plays.get(key)
-        if found is not None and all(of.is_current() for of in found[0]) and found[1].can_run(self._book, {}):
-            return found
+    def _known_lists(self, lists: Sequence[FixedList]) -> list[KnownList] | None:
+        """Return the entries of lists that are not empty, or None if some of them conflict."""
+        describe = self._book.list
         try:
-            known = tuple(self._book.list(calls) for calls in lists if calls)
+            known = [describe(calls) for calls in lists if calls]
         except (Full, Outdated) as error:
             self._retry(error)
-            known = tuple(self._book.list(calls) for calls in lists if calls)
-        if not _independent(known):
-            return None
-        bodies: dict[int, frozenset[DeviceBody]] = {}
+            known = [self._book.list(calls) for calls in lists if calls]
+        present = 0
         for of in known:
-            for of_class, body in of.bodies:
-                bodies[of_class] = bodies.get(of_class, frozenset()) | {body}
-        if not bodies:
-            return known, Session((), {}, 0, 0, 0)
-        session = self._session_for(bodies, recorded=False)
-        if len(self._plays) >= self._options.graphs:
-            self._plays.pop(next(iter(self._plays)))
-        found = self._plays[key] = known, session
-        return found
+            if present & (of.conflicts | of.bit):
+                return None
+            present |= of.bit
+        return known
+
+    def _session_of_lists(self, lists: Sequence[KnownList]) -> Session:
+        """Return a session for lists: the one of the last run if it can run them."""
+        wanted = 0
+        for of in lists:
+            wanted |= of.bit
+        session = self._played
+        if session is not None and not wanted & ~session.lists and session.can_run(self._book, {}):
+            return session
+        bodies: dict[int, set[DeviceBody]] = {}
+        for of_class, body in frozenset().union(*(of.bodies for of in lists)):
+            bodies.setdefault(of_class, set()).add(body)
+        session = self._session_for({number: frozenset(own) for number, own in bodies.items()}, recorded=False)
+        session.lists |= wanted
+        self._played = session
+        return session
 
     def _retry(self, error: Exception) -> None:
         """Begin a new book after an error of this one. A book that was full before it had much in it grows."""
@@ -288,18 +294,6 @@ def _gpu(executor: str, options: Options) -> Machine:
     from .device_machine import CudaMachine
 
     return CudaMachine(executor, options)
-
-
-def _independent(lists: Sequence[KnownList]) -> bool:
-    """Whether no call of a list conflicts with one of another list."""
-    if not lists:
-        return True
-    together = lists[0].uses
-    for of in lists[1:]:
-        if of.uses.conflicts(together):
-            return False
-        together = together.joined(of.uses)
-    return True
 
 
 class _Stream:

@@ -73,12 +73,13 @@ class CudaMachine:
         programs = self._programs
         structs = [bytes(struct) for struct in session.structs]
         reset, window = programs.window()
+        workers = [programs.function(of.kind, of.bodies) for of in session.classes]
+        programs.reserve([window, *workers], session.shared)
         nbytes = state.size(1 + max(of.number for of in session.classes))
         launches = [CudaLaunch(reset, (_RESET[0],), (_RESET[1],), 0, (np.uint64(state.start), nbytes // 16))]
         if not session.merged:
             launches.append(CudaLaunch(window, (1,), (WINDOW_THREADS,), session.window_memory, (structs[0],)))
-        for of, struct in zip(session.classes, structs, strict=True):
-            worker = programs.function(of.kind, of.bodies)
+        for worker, of, struct in zip(workers, session.classes, structs, strict=True):
             launches.append(CudaLaunch(worker, (of.blocks,), (of.kind.threads,), of.memory, (struct, of.arguments)))
         if programs.arch >= _OVERLAPS:
             return cuda_graph.build_overlapping(launches, ordered=2)

@@ -127,7 +127,7 @@ def test_calls_and_lists_are_described_anew_once_a_buffer_has_moved() -> None:
     assert not first_list.is_current()
     assert book.call(call).number != first.number
     assert book.list(calls).number != first_list.number
-    assert book.list(calls).calls[0].number == book.call(call).number
+    assert len(book.calls) == 2
 
 
 def test_a_book_that_is_full_says_so() -> None:
