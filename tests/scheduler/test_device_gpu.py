@@ -227,7 +227,7 @@ def test_merged_lists_of_one_class_and_of_several_are_one_launch(cupy: Any, bodi
         bench.reset()
         executor = make_executor("device", segments=bench.table, merged=True)
         executor.run([calls])
-        ((_, session),) = executor._sessions
+        ((_, session),) = executor.host._sessions
         assert session.merged
         assert len(session.classes) == 1
         assert bench.bits() == wanted

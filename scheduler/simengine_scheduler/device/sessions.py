@@ -87,7 +87,7 @@ class SessionClass(NamedTuple):
     blocks: int
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Session:
     """A window and workers.
 

@@ -146,6 +146,10 @@ DEVICE void close(const List& list, Desk& desk, const Feed& feed, const Spent& s
 // Admits calls until the host has ended the list or names none for a while. If it `stays`, all calls have ended when it
 // returns; otherwise it returns to work.
 DEVICE void run_window(const List& list, void* memory, bool stays) {
+  if (from_lane(look(&list.status->stopped), 0)) {  // the list before was given up, and its rest is not to be run
+    if (lane() == 0) publish(list.stop, 1);
+    return;
+  }
   Desk desk = desk_in(list, memory);
   Feed feed = new_feed(list);
   Spent spent{now(), cycles(), 0, 0};

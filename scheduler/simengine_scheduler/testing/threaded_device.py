@@ -141,6 +141,7 @@ class HostMachine:
 
     def drop(self, handle: int) -> None:
         """Forget a handle."""
+        self._join()
         del self._prepared[handle]
 
     @contextmanager

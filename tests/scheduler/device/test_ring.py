@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simengine_scheduler import AwaitCounts, CallError, FixedList, KernelCall, Segments, validate
+from simengine_scheduler.core import IDLE
 from simengine_scheduler.device import book, ring
 from simengine_scheduler.executors.base import Options, run_repeatedly
 from simengine_scheduler.testing.threaded_device import PythonBody, ThreadedDevice
@@ -58,7 +59,7 @@ def test_lists_of_which_random_ones_pause_run_in_one_session(seed: int, lists: i
     executor = ThreadedDevice(Options(segments=segments, window=window, watchdog=30.0), workers)
     wanted = np.zeros(lists)
     executor.run(fixed)
-    described = len(executor._book.calls)
+    described = len(executor.host.book.calls)
     present = [set(range(lists)), *(set(draw.sample(range(lists), draw.randint(0, lists))) for _ in range(4))]
     for here in present[1:]:
         executor.run([fixed[k] for k in sorted(here)])
@@ -67,8 +68,8 @@ def test_lists_of_which_random_ones_pause_run_in_one_session(seed: int, lists: i
             for j in range(len(fixed[k])):
                 wanted[k] = wanted[k] * 0.5 + j
     np.testing.assert_array_equal(data, wanted)
-    assert len(executor._sessions) == 1
-    assert len(executor._book.calls) == described
+    assert len(executor.host._sessions) == 1
+    assert len(executor.host.book.calls) == described
     executor.close()
 
 
@@ -153,13 +154,13 @@ def test_a_session_leaves_while_the_host_is_busy_and_comes_back() -> None:
             yield call
             yield AwaitCounts(call)
             if call in calls[1:3]:
-                while executor._machine.is_running():  # as work that finds no room beside the workers
+                while executor.host.machine.is_running():  # as work that finds no room beside the workers
                     time.sleep(0.001)
 
     executor = ThreadedDevice(Options(segments=segments, record="order"), 2)
     trace = executor.run([emitter()])
     assert ran == list(range(6))
-    assert executor.started >= 3
+    assert executor.host.started >= 3
     assert validate(trace.order, trace, segments) == []
     executor.close()
 
@@ -205,6 +206,46 @@ def test_books_that_are_full_or_outdated_are_begun_anew(monkeypatch: pytest.Monk
     executor.close()
 
 
+def test_lists_that_are_larger_than_a_book_make_it_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(book._ROOM, "tasks", 16)
+    segments, total = Segments(), np.zeros(1)
+
+    def add(tile: int) -> None:
+        total[0] += 1
+
+    where = (segments.intern("x"),)
+    executor = ThreadedDevice(Options(segments=segments), 2)
+    executor.run([FixedList([KernelCall("c", PythonBody(add), (), (), where) for _ in range(100)])])
+    assert total[0] == 100
+    body = PythonBody(add)
+    many = FixedList([KernelCall("c", body, (), (), where) for _ in range(16 * 256 + 1)])
+    with pytest.raises(ValueError, match="no room for so many calls at once"):
+        executor.run([many])
+    executor.close()
+
+
+def test_idle_emitters_are_asked_while_others_wait() -> None:
+    segments, events = Segments(), []
+    gate = threading.Event()
+    slow = KernelCall("slow", PythonBody(lambda tile: gate.wait(30.0)), (), (), (segments.intern("x"),))
+    quick = KernelCall("quick", PythonBody(lambda tile: gate.set()), (), (), (segments.intern("y"),))
+
+    def waits():  # type: ignore[no-untyped-def]
+        yield slow
+        yield AwaitCounts(slow)
+        events.append("told")
+
+    def idles():  # type: ignore[no-untyped-def]
+        for _ in range(50):
+            yield IDLE
+        yield quick
+
+    executor = ThreadedDevice(Options(segments=segments, watchdog=60.0), 2)
+    executor.run([waits(), idles()])
+    assert events == ["told"]
+    executor.close()
+
+
 def test_the_ring_goes_round(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("simengine_scheduler.device.ring.SIZE", "simengine_scheduler.device.sessions.SIZE"):
         monkeypatch.setattr(name, 32)
@@ -235,7 +276,7 @@ def test_an_error_of_an_emitter_ends_the_session_and_the_next_run_is_whole() -> 
     executor = ThreadedDevice(Options(segments=segments), 2)
     with pytest.raises(FloatingPointError):
         executor.run([broken()])
-    assert not executor._machine.is_running()
+    assert not executor.host.machine.is_running()
     executor.run([[call, call]])
     assert len(ran) == 3
     executor.close()
