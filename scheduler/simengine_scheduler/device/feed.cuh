@@ -3,13 +3,16 @@
 
 #include "desk.cuh"
 
-// Entries that were read together, one a lane, and where the window is. All but `entry` are the same in all lanes.
+// Entries that were read together, one a lane, and where the window is. All but the first three are the same in all
+// lanes.
 struct Feed {
   Bits entry;
+  int length, played;  // of the list that the entry names: its calls, and how many were admitted when it was read
   int used, known;    // of the entries that were read
   unsigned position;  // in the ring, of the first of them
   int number;         // of the next call
   bool ended;         // whether no more calls come
+  bool blocked;       // whether an entry had to wait, so that `played` may have changed
   long long idle;     // since when nothing has come, or 0
 };
 
@@ -20,12 +23,15 @@ struct Batch {
 };
 
 DEVICE Feed new_feed(const List& list) {
-  return Feed{0, 0, 0, unsigned(list.place->position), list.place->number, false, 0};
+  return Feed{0, 0, 0, 0, 0, unsigned(list.place->position), list.place->number, false, false, 0};
 }
 
 DEVICE Bits ring_at(const List& list, unsigned position) {
   return look_at_host(list.ring + (position & unsigned(list.ring_size - 1)));
 }
+
+DEVICE int what_of(Bits entry) { return int(low(entry) >> NUMBER_BITS); }
+DEVICE int number_of(Bits entry) { return int(low(entry) & ((1u << NUMBER_BITS) - 1)); }
 
 // Reads entries that the host has written since.
 DEVICE void read_ring(const List& list, Feed& feed) {
@@ -38,11 +44,13 @@ DEVICE void read_ring(const List& list, Feed& feed) {
   system_fence();
   feed.idle = 0;
   if (lane() == 0) tell_host(&list.status->read, int(feed.position));
+  feed.blocked = false;
+  if (lane() >= feed.known || what_of(feed.entry) != PLAY) return;
+  feed.length = list.scripts[number_of(feed.entry)].length;
+  feed.played = list.played[number_of(feed.entry)];
 }
 
 DEVICE Bits entry_in(const Feed& feed, int i) { return from_lane(feed.entry, i); }
-DEVICE int what_of(Bits entry) { return int(low(entry) >> NUMBER_BITS); }
-DEVICE int number_of(Bits entry) { return int(low(entry) & ((1u << NUMBER_BITS) - 1)); }
 
 // Tells the host when a call has ended; at once if it is no longer in the window.
 DEVICE void promise(const List& list, Desk& desk, int number) {
@@ -58,8 +66,8 @@ DEVICE void promise(const List& list, Desk& desk, int number) {
 }
 
 // Adds a round of a list to what is played. False if there is no room for another list.
-DEVICE bool play(const List& list, Desk& desk, int script) {
-  const int length = list.scripts[script].length;
+DEVICE bool play(const List& list, Desk& desk, const Feed& feed, int script) {
+  const int length = from_lane(feed.length, feed.used), played = from_lane(feed.played, feed.used);
   for (int i = 0; i < desk.num_players; ++i)
     if (desk.player[4 * i] == script) {
       lanes_sync();
@@ -71,7 +79,7 @@ DEVICE bool play(const List& list, Desk& desk, int script) {
   lanes_sync();
   if (lane() == 0) {
     int* player = desk.player + 4 * desk.num_players;
-    player[0] = script, player[1] = 0, player[2] = list.played[script], player[3] = length;
+    player[0] = script, player[1] = 0, player[2] = feed.blocked ? list.played[script] : played, player[3] = length;
   }
   ++desk.num_players;
   lanes_sync();
@@ -83,7 +91,11 @@ DEVICE void follow(const List& list, Desk& desk, Feed& feed) {
   for (; feed.used < feed.known && !feed.ended; ++feed.used) {
     const Bits entry = entry_in(feed, feed.used);
     const int what = what_of(entry), number = number_of(entry);
-    if (what == CALL || (what == PLAY && !play(list, desk, number))) return;
+    if (what == CALL) return;
+    if (what == PLAY && !play(list, desk, feed, number)) {
+      feed.blocked = true;
+      return;
+    }
     if (what == TELL) promise(list, desk, number);
     if (what == END) feed.ended = true;
   }
