@@ -32,6 +32,7 @@ class CudaPrograms:
         self._modules: dict[Any, Any] = {}
         self._workers: dict[Kind, dict[frozenset[DeviceBody], Worker]] = {}
         self._functions: dict[tuple[Kind, tuple[DeviceBody, ...]], int] = {}
+        self._reserved = 0
         self._set_up = cupy.cuda.Stream(non_blocking=True)
         attributes = device.attributes
         self.multiprocessors = int(attributes["MultiProcessorCount"])
@@ -77,10 +78,12 @@ class CudaPrograms:
         """Let functions prefer that so much memory of a multiprocessor is shared memory [bytes]. The rest is cache.
 
         The first kernel on a multiprocessor decides how its memory is divided. With less shared memory, blocks of other
-        workers might not fit beside it.
+        workers might not fit beside it. The window is in all sessions, so no function gets less than one that was asked
+        before.
         """
         from cupy.cuda import driver
 
+        shared = self._reserved = max(self._reserved, shared)
         for function in functions:
             driver.funcSetAttribute(int(function), _CARVEOUT, min(100, -(-100 * shared // self.shared)))
 
