@@ -10,7 +10,7 @@ from simengine.model.table import PAIR_TYPES
 from simengine.plan import catalogue
 from simengine.plan.islands import fitting, in_blocks, island_integrator
 from simengine.plan.scratch import works_in_blocks
-from simengine.plan.tiles import has_tiles, moves_in_tiles, tiled_position
+from simengine.plan.tiles import has_tiles, moves_in_tiles, solves_in_tiles, tiled_position
 from simengine.state.fields import FIELD, NUM_CLASSES, ROW_CLASSES, SENSED, entry_shape
 
 MERGED_WORLDS = 2048
@@ -61,8 +61,13 @@ class Selection:
 
     @property
     def tiled(self) -> bool:
-        """Whether tiled kernels compute the motion, and solve."""
+        """Whether tiled kernels compute the motion."""
         return self.tiles and has_tiles(self.model)
+
+    @property
+    def solves_tiled(self) -> bool:
+        """Whether tiled kernels solve."""
+        return self.tiles and solves_in_tiles(self.model)
 
     @property
     def merges_solvers(self) -> bool:

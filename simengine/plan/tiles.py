@@ -44,6 +44,11 @@ COUNTING_KERNELS: tuple[Kernel, ...] = (COUNTING, COUNTING_GENERAL)
 """What is left of `position` beside them."""
 
 
+def solves_in_tiles(model: ModelTable) -> bool:
+    """Whether a tiled kernel solves the worlds of a model, where there is one for its solver."""
+    return has_tiles(model) and model.nv <= MOST_SOLVED_DOFS
+
+
 def in_tiles(kernel: Kernel) -> Kernel:
     """The tiled form of a kernel that launches solve, where there is one: Newton's method for rows in scratch.
 
@@ -66,6 +71,10 @@ LEAST_WORLDS = 4
 
 _MOST_DOFS = 64
 """Larger matrices are sparse, and their factors take other branches in other worlds."""
+
+MOST_SOLVED_DOFS = 32
+"""Models with more dofs are solved world by world: a row of the Hessian fills a vector, and rows of contacts have few
+entries, which differ between worlds."""
 
 
 def has_tiles(model: ModelTable) -> bool:
