@@ -329,7 +329,7 @@ DEVICE_CALL REAL solve_with_rows_in_vectors(REAL* x, const REAL* A, const REAL* 
   PaddedMatrix H(n);
   const int vectors = H.vectors;
   Lanes right[MOST_VECTORS], row[MOST_VECTORS], scaled[MOST_VECTORS];
-  REAL *word = reinterpret_cast<REAL*>(right), *factor = reinterpret_cast<REAL*>(scaled), norm = 0;
+  REAL *word = reinterpret_cast<REAL*>(right), *entry = reinterpret_cast<REAL*>(row), norm = 0;
   H.load(A);
   for (int i = 0; i < n && scale != 0; ++i) H.words(i)[i] += scale * d[i];
   for (int q = 0; q < vectors; ++q) right[q] = load_words(b + q * VECTOR_WIDTH, H.columns_from(q)) + every(0);
@@ -340,7 +340,7 @@ DEVICE_CALL REAL solve_with_rows_in_vectors(REAL* x, const REAL* A, const REAL* 
       scaled[q] = every(D[r]) * row[q];
       right[q] = vector_fma(every(-residual[r]), scaled[q], right[q]);
     }
-    H.add_product(factor, row);
+    H.add_product(entry, scaled);
   }
   for (int i = 0; i < n; ++i) {
     if (gradient) gradient[i] = word[i];

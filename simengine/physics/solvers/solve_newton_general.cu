@@ -32,7 +32,7 @@ DEVICE_CALL void solve_weighted_in_vectors(const Model& m, const Rows& rows, rea
       scaled[q] = cone ? Lanes{} : every(w[0]) * row[q];
       for (int k = 0; cone && k < dim; ++k) scaled[q] = vector_fma(every(w[k]), part(first + k, q), scaled[q]);
     }
-    H.add_product(reinterpret_cast<real*>(scaled), row);
+    H.add_product(reinterpret_cast<real*>(row), scaled);
   }
   H.solve(x, b);
 }
