@@ -19,6 +19,13 @@ DEVICE Lanes substitute(Lanes x, Lanes column, int place, Lanes pivot, Truths re
   return remain ? changed : places() == place ? solved : x;
 }
 
+// VECTOR_WIDTH rows of up to VECTOR_WIDTH columns of a matrix whose rows have `stride` words become vectors of columns.
+// Rows from `rows` on repeat the last.
+DEVICE void load_columns(Lanes* x, const REAL* from, size_t stride, int rows, int columns) {
+  for (int k = 0; k < VECTOR_WIDTH; ++k) x[k] = load_words(from + (k < rows ? k : rows - 1) * stride, columns);
+  transpose(x);
+}
+
 // Whether all bits of a number are zero.
 DEVICE bool is_zero(REAL x) {
   std::conditional<REAL_IS_FLOAT, uint32_t, uint64_t>::type bits;
@@ -50,6 +57,17 @@ struct PaddedMatrix {
       Lanes* own = row(i);
       for (int q = i / VECTOR_WIDTH; q < count; ++q) {
         own[q] = load_words(A + i * columns + q * VECTOR_WIDTH, columns - q * VECTOR_WIDTH) + every(0);
+      }
+    }
+  }
+
+  // The same from the lower triangle.
+  void load_lower(const REAL* A) {
+    for (int p = 0; p < vectors; ++p) {
+      for (int q = p; q < vectors; ++q) {
+        Lanes x[VECTOR_WIDTH];
+        load_columns(x, A + size_t(q) * VECTOR_WIDTH * n + p * VECTOR_WIDTH, n, columns_from(q), columns_from(p));
+        for (int k = 0; k < VECTOR_WIDTH; ++k) row(p * VECTOR_WIDTH + k)[q] = x[k];
       }
     }
   }
@@ -202,20 +220,13 @@ struct PaddedMatrix {
   }
 };
 
-// In place: the lower triangle of H becomes L, and the part above the diagonal becomes zero. H must be symmetric.
+// L becomes the Cholesky factor of A, zero above the diagonal. A may be L; only its lower triangle is read.
 DEVICE_CALL void factor_in_vectors(REAL* L, const REAL* A, int n) {
   PaddedMatrix H(n);
-  H.load(A);
+  H.load_lower(A);
   H.factor();
   H.turn();
   H.store_lower(L);
-}
-
-// VECTOR_WIDTH rows of up to VECTOR_WIDTH columns of a matrix whose rows have `stride` words become vectors of columns.
-// Rows from `rows` on repeat the last.
-DEVICE void load_columns(Lanes* x, const REAL* from, size_t stride, int rows, int columns) {
-  for (int k = 0; k < VECTOR_WIDTH; ++k) x[k] = load_words(from + (k < rows ? k : rows - 1) * stride, columns);
-  transpose(x);
 }
 
 // In place: x becomes the solution of L L' x = x.
