@@ -123,7 +123,7 @@ class Selection:
         if self.merged and not model.general_smooth and not model.has_adhesion:
             return catalogue.smooth_in_three(model.has_fluid)
         kernel = catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion)
-        return (without_inertia(kernel),) if self.tiled else fitting(model, kernel)
+        return fitting(model, without_inertia(kernel) if self.tiled else kernel)
 
     def _sense_motion(self) -> Kernel:
         return in_blocks(catalogue.SENSE_MOTION) if self.model.has_islands else catalogue.SENSE_MOTION

@@ -10,8 +10,10 @@ from dataclasses import replace
 
 from simengine.kernels.kernel import Kernel
 from simengine.model.model_table import ModelTable
+from simengine.physics.dynamics.crb import CRB
 from simengine.physics.dynamics.crb_general import CRB_GENERAL
 from simengine.physics.dynamics.rne import RNE
+from simengine.physics.islands.blocks import CRB_BLOCKS
 from simengine.physics.kinematics.com_pos import COM_POS
 from simengine.physics.kinematics.com_vel import COM_VEL
 from simengine.physics.kinematics.kinematics import KINEMATICS
@@ -28,6 +30,7 @@ from simengine.plan.catalogue import (
     SMOOTH_GENERAL,
     finish,
 )
+from simengine.plan.islands import fitting
 
 _FRAMES = (KINEMATICS, SITES, COM_POS)
 
@@ -42,6 +45,13 @@ def _tiled(name: str, sites: bool, more: tuple[Stage, ...]) -> Kernel:
     return Kernel(f"{name}_sites" if sites else name, stages, direct=frozenset(), tiled_from=0)
 
 
+_INERTIAL_BLOCKS = (CRB_BLOCKS, COM_VEL, RNE)
+"""The same for models that are solved island by island."""
+
+
+INERTIA_BLOCKS, INERTIA_BLOCKS_SITES = (
+    _tiled("frames_inertia_blocks", sites, _INERTIAL_BLOCKS) for sites in (False, True)
+)
 INERTIA, INERTIA_SITES = (_tiled("frames_inertia", sites, _INERTIAL) for sites in (False, True))
 MOTION, MOTION_SITES = (_tiled("motion", sites, SMOOTH.stages) for sites in (False, True))
 MOTION_FLUID, MOTION_FLUID_SITES = (_tiled("motion_fluid", sites, SMOOTH_FLUID.stages) for sites in (False, True))
@@ -54,7 +64,10 @@ def _counting(name: str, position: Kernel) -> Kernel:
 
 COUNTING, COUNTING_GENERAL = _counting("counting", POSITION), _counting("counting_general", POSITION_GENERAL)
 
-MOTION_KERNELS: tuple[Kernel, ...] = (INERTIA, INERTIA_SITES, MOTION, MOTION_SITES, MOTION_FLUID, MOTION_FLUID_SITES)
+MOTION_KERNELS: tuple[Kernel, ...] = (
+    *(INERTIA_BLOCKS, INERTIA_BLOCKS_SITES, INERTIA, INERTIA_SITES),
+    *(MOTION, MOTION_SITES, MOTION_FLUID, MOTION_FLUID_SITES),
+)
 """They take the stages of `position` and `smooth` that do not count contacts."""
 
 COUNTING_KERNELS: tuple[Kernel, ...] = (COUNTING, COUNTING_GENERAL)
@@ -63,9 +76,8 @@ COUNTING_KERNELS: tuple[Kernel, ...] = (COUNTING, COUNTING_GENERAL)
 
 def without_inertia(smooth: Kernel) -> Kernel:
     """What is left of a kernel of smooth forces beside the tiled kernel of the inertia."""
-    return replace(
-        smooth, name=f"{smooth.name}_rest", stages=tuple(stage for stage in smooth.stages if stage not in _INERTIAL)
-    )
+    stages = tuple(stage for stage in smooth.stages if stage not in (CRB, *_INERTIAL))
+    return replace(smooth, name=f"{smooth.name}_rest", stages=stages)
 
 
 REST_KERNELS: tuple[Kernel, ...] = (without_inertia(SMOOTH_GENERAL), without_inertia(SMOOTH_ADHESION))
@@ -74,7 +86,7 @@ REST_KERNELS: tuple[Kernel, ...] = (without_inertia(SMOOTH_GENERAL), without_ine
 
 def solves_in_tiles(model: ModelTable) -> bool:
     """Whether a tiled kernel solves the worlds of a model, where there is one for its solver."""
-    return has_tiles(model) and model.nv <= MOST_SOLVED_DOFS
+    return not model.has_islands and model.nv <= MOST_SOLVED_DOFS
 
 
 def in_tiles(kernel: Kernel) -> Kernel:
@@ -97,8 +109,11 @@ TILED_KERNELS: tuple[Kernel, ...] = (
 LEAST_WORLDS = 4
 """Worlds of a shard from which on tiles take less time than the worlds one after another."""
 
-_MOST_DOFS = 64
-"""Larger matrices are sparse, and their factors take other branches in other worlds."""
+_MOST_FACTORED_DOFS = 64
+"""Larger matrices are factored world by world."""
+
+_MOST_DOFS = 256
+"""The frames and the inertia of a tile of larger worlds would not stay in the second-level cache of a core."""
 
 MOST_SOLVED_DOFS = 32
 """Models with more dofs are solved world by world: a row of the Hessian fills a vector, and rows of contacts have few
@@ -107,17 +122,20 @@ entries, which differ between worlds."""
 
 def has_tiles(model: ModelTable) -> bool:
     """Whether there is a tiled kernel for a model."""
-    return not model.has_islands and model.nv <= _MOST_DOFS
+    return model.nv <= (_MOST_FACTORED_DOFS if moves_in_tiles(model) else _MOST_DOFS)
 
 
 def moves_in_tiles(model: ModelTable) -> bool:
     """Whether a tiled kernel computes all of the motion without constraints, not only its frames and its inertia."""
-    return not (model.general_smooth or model.has_adhesion)
+    return not (model.general_smooth or model.has_adhesion or model.has_islands)
 
 
-def tiled_position(model: ModelTable) -> tuple[Kernel, Kernel]:
-    """The tiled kernel of a model that has one, and the kernel of its counts."""
+def tiled_position(model: ModelTable) -> tuple[Kernel, ...]:
+    """The tiled kernel of a model that has one, and the kernels of its counts."""
     sites = model.general_position
+    if model.has_islands:
+        counting = fitting(model, COUNTING_GENERAL if sites else COUNTING)
+        return (INERTIA_BLOCKS_SITES if sites else INERTIA_BLOCKS, *counting)
     if not moves_in_tiles(model):
         tiled = INERTIA_SITES if sites else INERTIA
     elif model.has_fluid:
