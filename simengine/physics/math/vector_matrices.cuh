@@ -5,7 +5,7 @@
 
 #if defined(VECTOR_BYTES) && !defined(TILE) && LANES == 1
 #define MATRIX_VECTORS
-#define MOST_VECTORS (128 / VECTOR_WIDTH)  // of a row of a matrix
+#define MOST_VECTORS (192 / VECTOR_WIDTH)  // of a row of a matrix
 #define FEWEST_COLUMNS 6                   // smaller matrices have too few entries for vectors
 #define FEWEST_VECTOR_ROWS 4
 #define PANEL 4
