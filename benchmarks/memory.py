@@ -1,6 +1,6 @@
 """Bytes of a world, and the largest batches: `python -m benchmarks.memory --json out/memory.json`.
 
-Batches are doubled from 8192 worlds on until the engine refuses one, which it does before it allocates anything, or
+Batches grow from 8192 worlds on until the engine refuses one, which it does before it allocates anything, or
 until memory ends. Each batch is stepped, so that its memory for contacts and rows has grown to what its states need.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -44,22 +44,17 @@ def measure(model: Model, worlds: int, backend: str, steps: int) -> Row:
         }
 
 
-def grow(name: str, model: Model, backend: str, steps: int, first: int, most: int) -> list[Row]:
-    """Double a batch until it no longer fits, or up to `most` worlds. The last row says why it ended."""
-    rows: list[Row] = []
-    worlds = first
-    while worlds <= most:
-        row: Row = {"model": name, "worlds": worlds}
+def grow(model: Model, backend: str, steps: int, sizes: Iterable[int]) -> Iterator[Row]:
+    """Measure batches of growing sizes until one does not fit. The last row says why it ended."""
+    for worlds in sizes:
+        row: Row = {"worlds": worlds}
         try:
             row |= measure(model, worlds, backend, steps)
         except (BackendError, MemoryError) as error:
             row["error"] = " ".join(str(error).split())[:300]
-        rows.append(row)
-        print(row, flush=True)
+        yield row
         if "error" in row:
-            break
-        worlds *= 2
-    return rows
+            return
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -70,15 +65,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--first", type=int, default=8192)
     parser.add_argument("--most", type=int, default=2**26)
+    parser.add_argument("--times", type=int, default=2, help="by how much batches grow")
     parser.add_argument("--robots-dir", type=Path)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args(arguments)
     command = shlex.join(["python", "-m", "benchmarks.memory", *(sys.argv[1:] if arguments is None else arguments)])
+    sizes = [options.first]
+    while sizes[-1] * options.times <= options.most:
+        sizes.append(sizes[-1] * options.times)
     rows: list[Row] = []
     for name in options.models:
         (found,), _ = chosen_models([name], [], options.robots_dir)
-        rows += grow(name, Model(found.mj), options.backend, options.steps, options.first, options.most)
-        write_json({"benchmark": "memory", **result_header(command), "rows": rows}, options.json)
+        for row in grow(Model(found.mj), options.backend, options.steps, sizes):
+            rows.append({"model": name, **row})
+            print(rows[-1], flush=True)
+            write_json({"benchmark": "memory", **result_header(command), "rows": rows}, options.json)
     return 0
 
 

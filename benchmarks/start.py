@@ -53,7 +53,7 @@ def started(models: Sequence[str], worlds: int, backend: str, cache: str, folder
     Raises:
         RuntimeError: the process failed.
     """
-    environment = {**os.environ, **{name: cache for name in _CACHES}}
+    environment = {**os.environ, **dict.fromkeys(_CACHES, cache)}
     given = [",".join(models), str(worlds), backend, str(folder or "")]
     began = perf_counter()
     answer = subprocess.run(
