@@ -31,7 +31,8 @@ def standing_table(contacts: int) -> str:
     places = [(0.1 * (k % side), 0.1 * (k // side)) for k in range(contacts)]
     feet = "".join(f'<geom type="sphere" size="0.02" pos="{x:.2f} {y:.2f} -0.05"/>' for x, y in places)
     half = 0.05 * side
-    slab = f'<geom type="box" size="{half:.2f} {half:.2f} 0.02" pos="{half:.2f} {half:.2f} 0" contype="0" conaffinity="0"/>'
+    place = f'size="{half:.2f} {half:.2f} 0.02" pos="{half:.2f} {half:.2f} 0"'
+    slab = f'<geom type="box" {place} contype="0" conaffinity="0"/>'
     floor = '<geom type="plane" size="9 9 1"/>'
     return f'{_HEAD}{floor}<body pos="0 0 0.0695"><freejoint/>{slab}{feet}</body>{_TAIL}'
 
