@@ -1,8 +1,8 @@
 // Inexact Newton method on the primal problem (primal.cuh) of a large island. The directions come from conjugate
 // gradients (large_hessian.cuh), which stop at a residual that follows from the latest decrease of the gradient and
 // from the tolerance (S. Eisenstat and H. Walker, SIAM J. Sci. Comput. 17 (1996), choice 2). The optimum is that of the
-// other solvers; only the number of iterations differs. On the host, the Hessian of all but very large islands is factored
-// instead.
+// other solvers; only the number of iterations differs. On the host, the Hessian of all but very large islands is
+// factored instead.
 
 #define LOOSEST R(0.1)
 #define TIGHTEST R(0.001)

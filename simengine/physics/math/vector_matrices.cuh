@@ -12,8 +12,8 @@
 
 DEVICE bool fits_vectors(int n) { return n >= FEWEST_COLUMNS && n <= MOST_VECTORS * VECTOR_WIDTH; }
 
-// One step of a substitution: entry `place` of x is divided by its pivot, and its multiple of a column is subtracted from
-// the entries that remain.
+// One step of a substitution: entry `place` of x is divided by its pivot, and its multiple of a column is subtracted
+// from the entries that remain.
 DEVICE Lanes substitute(Lanes x, Lanes column, int place, Lanes pivot, Truths remain) {
   const Lanes solved = spread(x, place) / pivot, changed = vector_fma(-solved, column, x);
   return remain ? changed : places() == place ? solved : x;
@@ -86,8 +86,8 @@ struct PaddedMatrix {
     }
   }
 
-  // The upper triangle becomes that of L', where H = L L'. Pivots are those of mem_factor. Columns of L are removed from
-  // the rest PANEL at a time, one after another.
+  // The upper triangle becomes that of L', where H = L L'. Pivots are those of mem_factor. Columns of L are removed
+  // from the rest PANEL at a time, one after another.
   void factor() {
     const int columns = n, count = vectors;
     for (int first = 0; first < columns; first += PANEL) {

@@ -116,10 +116,11 @@ DEVICE void end_sweeps(const Model&, const DenseDual&, const SweepState&) {}
 #ifdef MATRIX_VECTORS
 // The change of the slope by the changes of all forces, for a row, or for the difference of two rows.
 DEVICE real coupling(const real* Y, const real* minus, bool edges, const real* z, int nv) {
-  return dot_in_vectors(
-      nv,
-      [&](int v) { return edges ? load_words(Y + v, nv - v) - load_words(minus + v, nv - v) : load_words(Y + v, nv - v); },
-      [&](int v) { return load_words(z + v, nv - v); });
+  const auto row = [&](int v) {
+    const Lanes own = load_words(Y + v, nv - v);
+    return edges ? own - load_words(minus + v, nv - v) : own;
+  };
+  return dot_in_vectors(nv, row, [&](int v) { return load_words(z + v, nv - v); });
 }
 #else
 DEVICE real coupling(const real* Y, const real* minus, bool edges, const real* z, int nv) {

@@ -43,8 +43,8 @@ DEVICE void whiten_over_memory(const Model& m, const Rows& rows, const real* qLD
 }
 
 #ifdef MATRIX_VECTORS
-// The same for VECTOR_WIDTH rows at a time, which are the entries of vectors. Each entry of Y sees the same operations in
-// the same order.
+// The same for VECTOR_WIDTH rows at a time, which are the entries of vectors. Each entry of Y sees the same operations
+// in the same order.
 template <class Put>
 DEVICE void whiten_in_vectors(const Model& m, const Rows& rows, const real* qLD, const real* qacc,
                               const real* qacc_other, real* efc_Y, const Put& put) {
