@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from . import chart, costs, heaps, lists, mixed, models, robots
+from . import chart, costs, growth, heaps, lists, mixed, models, robots
 from .markdown import percent
 from .results import ROOT, load, origin, scheduler_rows
 
@@ -34,11 +34,13 @@ def fill(template: str, values: Mapping[str, str]) -> str:
     if names != set(values):
         odd = ", ".join(sorted(names ^ set(values)))
         raise ValueError(f"template and values of the performance page differ in {odd}; give each name one value")
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], template)
+    filled = re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], template)
+    return re.sub(r"\n{3,}", "\n\n", filled)  # a value may be empty
 
 
 def _values() -> dict[str, str]:
-    return {**_of_models(), **_of_robots(), **_of_batches(), **_of_lists(), **_of_costs()}
+    parts = {**_of_models(), **_of_robots(), **_of_batches(), **_of_lists(), **_of_costs()}
+    return {**parts, "growth": growth.growth()}
 
 
 def _of_models() -> dict[str, str]:

@@ -49,6 +49,7 @@ _HEADERS_AFTER_MODEL = (
     "tree.cuh",
     "envelope.cuh",
     "registers.cuh",
+    "vector_matrices.cuh",
     "dense.cuh",
     "wide.cuh",
     "wide_solve.cuh",

@@ -68,6 +68,20 @@ typedef bool truth;  // of a comparison of real numbers
 #define UNROLLED
 #endif
 #define LANE_FOR(i, n) ROLLED for (int i = lane(); i < (n); i += LANES)
+// The entries of a table of rows and columns, row by row, where `of_row` declares what the entries of row i share. A
+// single lane computes that once for each row.
+#if !SIMENGINE_GPU && LANES == 1
+#define LANE_FOR_TABLE(i, rows, j, columns, of_row)                        \
+  for (int i = 0, once_ = 1; i < (rows); ++i, once_ = 1)                   \
+    for (of_row; once_; once_ = 0)                                         \
+      for (int j = 0; j < (columns); ++j)
+#else
+#define LANE_FOR_TABLE(i, rows, j, columns, of_row)                                                             \
+  ROLLED for (int entry_ = lane(), i, j, once_;                                                                 \
+              entry_ < (rows) * (columns) && (i = entry_ / (columns), j = entry_ % (columns), once_ = 1, true); \
+              entry_ += LANES)                                                                                  \
+    for (of_row; once_; once_ = 0)
+#endif
 #define LANE_FOR_LOADS(i, n) OVERLAPPED for (int i = lane(); i < (n); i += LANES)
 #if SIMENGINE_GPU && LANES < 32
 #define DOF_FOR(i, n) if (const int i = lane(); i < (n))

@@ -44,7 +44,7 @@ def host_source(kernel: Kernel) -> str:
     of_worlds = ""
     if before:
         first = world_function(kernel, kernel.tiled_from)
-        again = "\n".join(f"#undef {name}" for name in ("R", "REAL_EPS", "REAL_MAX", "MOST_DENSE"))
+        again = "\n".join(f"#undef {name}" for name in ("R", "REAL_EPS", "REAL_MAX", "MOST_DENSE", "MATRIX_VECTORS"))
         of_worlds = f"{source_of(replace(kernel, stages=before), [], first)}\n{again}"
     functions = [_tile_function(kernel), _tiles_function(kernel)]
     tiled = source_of(replace(kernel, stages=after), [tile], "\n".join(functions))

@@ -130,25 +130,6 @@ static inline real reciprocal_(const real& x) { return REAL(1) / x; }
 static inline real divide_(const real& x, const real& y) { return x / y; }
 static inline real reciprocal_sqrt_(const real& x) { return REAL(1) / sqrt_(x); }
 
-// Transposition of TILE vectors in place, by exchanging blocks of H entries between vectors that are H apart.
-template <int H, int... J>
-static inline void exchange(Lanes* x, std::integer_sequence<int, J...>) {
-#pragma GCC unroll 16
-  for (int i = 0; i < TILE; ++i) {
-    if (i & H) continue;
-    const Lanes a = x[i], b = x[i + H];
-    x[i] = blend<(J & H ? TILE + J - H : J)...>(a, b);
-    x[i + H] = blend<(J & H ? TILE + J : J + H)...>(a, b);
-  }
-}
-static inline void transpose(Lanes* x) {
-  const std::make_integer_sequence<int, TILE> all;
-  if (TILE > 8) exchange<TILE / 2 < 8 ? 1 : 8>(x, all);
-  if (TILE > 4) exchange<TILE / 2 < 4 ? 1 : 4>(x, all);
-  if (TILE > 2) exchange<TILE / 2 < 2 ? 1 : 2>(x, all);
-  exchange<1>(x, all);
-}
-
 // First word of each block of TILE words: where they do not divide evenly, the last block overlaps the one before.
 static inline int block_at(int i, int words) { return i + TILE <= words ? i : words - TILE; }
 

@@ -78,3 +78,62 @@ static inline Lanes blend(Lanes a, Lanes b) {
   return __builtin_shuffle(a, b, Truths{FROM...});
 #endif
 }
+
+// Transposition of VECTOR_WIDTH vectors in place, by exchanging blocks of H entries between vectors that are H apart.
+template <int H, int... J>
+static inline void exchange(Lanes* x, std::integer_sequence<int, J...>) {
+#pragma GCC unroll 16
+  for (int i = 0; i < VECTOR_WIDTH; ++i) {
+    if (i & H) continue;
+    const Lanes a = x[i], b = x[i + H];
+    x[i] = blend<(J & H ? VECTOR_WIDTH + J - H : J)...>(a, b);
+    x[i + H] = blend<(J & H ? VECTOR_WIDTH + J : J + H)...>(a, b);
+  }
+}
+static inline void transpose(Lanes* x) {
+  const std::make_integer_sequence<int, VECTOR_WIDTH> all;
+  if (VECTOR_WIDTH > 8) exchange<VECTOR_WIDTH / 2 < 8 ? 1 : 8>(x, all);
+  if (VECTOR_WIDTH > 4) exchange<VECTOR_WIDTH / 2 < 4 ? 1 : 4>(x, all);
+  if (VECTOR_WIDTH > 2) exchange<VECTOR_WIDTH / 2 < 2 ? 1 : 2>(x, all);
+  exchange<1>(x, all);
+}
+
+// The first `number` words at an address, and zeros behind them.
+static inline Lanes load_words(const REAL* from, int number) {
+  Lanes x;
+  if (number >= VECTOR_WIDTH) {
+    __builtin_memcpy(&x, from, sizeof(Lanes));
+    return x;
+  }
+#if !defined(__clang__) && VECTOR_BYTES == 64 && REAL_IS_FLOAT
+  return __builtin_ia32_loadups512_mask(from, Lanes{}, (unsigned short)((1u << number) - 1u));
+#elif !defined(__clang__) && VECTOR_BYTES == 64
+  return __builtin_ia32_loadupd512_mask(from, Lanes{}, (unsigned char)((1u << number) - 1u));
+#else
+  x = Lanes{};
+  for (int i = 0; i < number; ++i) x[i] = from[i];
+  return x;
+#endif
+}
+
+// The first `number` words of a vector to an address.
+static inline void store_words(REAL* to, Lanes x, int number) {
+  if (number >= VECTOR_WIDTH) {
+    __builtin_memcpy(to, &x, sizeof(Lanes));
+    return;
+  }
+#if !defined(__clang__) && VECTOR_BYTES == 64 && REAL_IS_FLOAT
+  __builtin_ia32_storeups512_mask(to, x, (unsigned short)((1u << number) - 1u));
+#elif !defined(__clang__) && VECTOR_BYTES == 64
+  __builtin_ia32_storeupd512_mask(to, x, (unsigned char)((1u << number) - 1u));
+#else
+  for (int i = 0; i < number; ++i) to[i] = x[i];
+#endif
+}
+
+// 0, 1, 2 and so on.
+static inline Truths places() {
+  Truths x;
+  for (int i = 0; i < VECTOR_WIDTH; ++i) x[i] = i;
+  return x;
+}

@@ -167,7 +167,7 @@ def _by_stages(item: Launch | Await) -> Launches:
 def _in_variant(selection: Selection, item: Launch | Await) -> Launch | Await:
     if isinstance(item, Await):
         return item
-    kernel = in_tiles(item.kernel) if selection.tiled else item.kernel
+    kernel = in_tiles(item.kernel) if selection.solves_tiled else item.kernel
     return item._replace(kernel=variant_for(selection.model, kernel, selection.matrix_rows, selection.dual_rows))
 
 

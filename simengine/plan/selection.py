@@ -10,7 +10,7 @@ from simengine.model.table import PAIR_TYPES
 from simengine.plan import catalogue
 from simengine.plan.islands import fitting, in_blocks, island_integrator
 from simengine.plan.scratch import works_in_blocks
-from simengine.plan.tiles import has_tiles, moves_in_tiles, tiled_position
+from simengine.plan.tiles import has_tiles, moves_in_tiles, solves_in_tiles, tiled_position, without_inertia
 from simengine.state.fields import FIELD, NUM_CLASSES, ROW_CLASSES, SENSED, entry_shape
 
 MERGED_WORLDS = 2048
@@ -63,8 +63,13 @@ class Selection:
 
     @property
     def tiled(self) -> bool:
-        """Whether tiled kernels compute the motion, and solve."""
+        """Whether tiled kernels compute the motion."""
         return self.tiles and has_tiles(self.model)
+
+    @property
+    def solves_tiled(self) -> bool:
+        """Whether tiled kernels solve."""
+        return self.tiles and solves_in_tiles(self.model)
 
     @property
     def merges_solvers(self) -> bool:
@@ -119,7 +124,8 @@ class Selection:
             return ()
         if self.merged and not model.general_smooth and not model.has_adhesion:
             return catalogue.smooth_in_three(model.has_fluid)
-        return fitting(model, catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion))
+        kernel = catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion)
+        return fitting(model, without_inertia(kernel) if self.tiled else kernel)
 
     def _sense_motion(self) -> Kernel:
         return in_blocks(catalogue.SENSE_MOTION) if self.model.has_islands else catalogue.SENSE_MOTION

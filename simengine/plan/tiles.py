@@ -10,24 +10,51 @@ from dataclasses import replace
 
 from simengine.kernels.kernel import Kernel
 from simengine.model.model_table import ModelTable
+from simengine.physics.dynamics.crb import CRB
+from simengine.physics.dynamics.crb_general import CRB_GENERAL
+from simengine.physics.dynamics.rne import RNE
+from simengine.physics.islands.blocks import CRB_BLOCKS
 from simengine.physics.kinematics.com_pos import COM_POS
+from simengine.physics.kinematics.com_vel import COM_VEL
 from simengine.physics.kinematics.kinematics import KINEMATICS
 from simengine.physics.kinematics.sites import SITES
 from simengine.physics.solvers.solve_newton_unilateral import SOLVE_NEWTON_UNILATERAL
-from simengine.plan.catalogue import FUSED_INTEGRATORS, POSITION, POSITION_GENERAL, SMOOTH, SMOOTH_FLUID, finish
+from simengine.physics.stage import Stage
+from simengine.plan.catalogue import (
+    FUSED_INTEGRATORS,
+    POSITION,
+    POSITION_GENERAL,
+    SMOOTH,
+    SMOOTH_ADHESION,
+    SMOOTH_FLUID,
+    SMOOTH_GENERAL,
+    finish,
+)
+from simengine.plan.islands import fitting
 
 _FRAMES = (KINEMATICS, SITES, COM_POS)
 
 
-def _tiled(name: str, sites: bool, smooth: Kernel | None) -> Kernel:
+_INERTIAL = (CRB_GENERAL, COM_VEL, RNE)
+"""Stages of models with general actuators or adhesion that take the same branches in every world."""
+
+
+def _tiled(name: str, sites: bool, more: tuple[Stage, ...]) -> Kernel:
     frames = tuple(stage for stage in _FRAMES if sites or stage is not SITES)
-    stages = (*frames, *(smooth.stages if smooth else ()))
+    stages = (*frames, *more)
     return Kernel(f"{name}_sites" if sites else name, stages, direct=frozenset(), tiled_from=0)
 
 
-FRAMES, FRAMES_SITES = (_tiled("frames", sites, None) for sites in (False, True))
-MOTION, MOTION_SITES = (_tiled("motion", sites, SMOOTH) for sites in (False, True))
-MOTION_FLUID, MOTION_FLUID_SITES = (_tiled("motion_fluid", sites, SMOOTH_FLUID) for sites in (False, True))
+_INERTIAL_BLOCKS = (CRB_BLOCKS, COM_VEL, RNE)
+"""The same for models that are solved island by island."""
+
+
+INERTIA_BLOCKS, INERTIA_BLOCKS_SITES = (
+    _tiled("frames_inertia_blocks", sites, _INERTIAL_BLOCKS) for sites in (False, True)
+)
+INERTIA, INERTIA_SITES = (_tiled("frames_inertia", sites, _INERTIAL) for sites in (False, True))
+MOTION, MOTION_SITES = (_tiled("motion", sites, SMOOTH.stages) for sites in (False, True))
+MOTION_FLUID, MOTION_FLUID_SITES = (_tiled("motion_fluid", sites, SMOOTH_FLUID.stages) for sites in (False, True))
 
 
 def _counting(name: str, position: Kernel) -> Kernel:
@@ -37,11 +64,29 @@ def _counting(name: str, position: Kernel) -> Kernel:
 
 COUNTING, COUNTING_GENERAL = _counting("counting", POSITION), _counting("counting_general", POSITION_GENERAL)
 
-MOTION_KERNELS: tuple[Kernel, ...] = (FRAMES, FRAMES_SITES, MOTION, MOTION_SITES, MOTION_FLUID, MOTION_FLUID_SITES)
+MOTION_KERNELS: tuple[Kernel, ...] = (
+    *(INERTIA_BLOCKS, INERTIA_BLOCKS_SITES, INERTIA, INERTIA_SITES),
+    *(MOTION, MOTION_SITES, MOTION_FLUID, MOTION_FLUID_SITES),
+)
 """They take the stages of `position` and `smooth` that do not count contacts."""
 
 COUNTING_KERNELS: tuple[Kernel, ...] = (COUNTING, COUNTING_GENERAL)
 """What is left of `position` beside them."""
+
+
+def without_inertia(smooth: Kernel) -> Kernel:
+    """What is left of a kernel of smooth forces beside the tiled kernel of the inertia."""
+    stages = tuple(stage for stage in smooth.stages if stage not in (CRB, *_INERTIAL))
+    return replace(smooth, name=f"{smooth.name}_rest", stages=stages)
+
+
+REST_KERNELS: tuple[Kernel, ...] = (without_inertia(SMOOTH_GENERAL), without_inertia(SMOOTH_ADHESION))
+"""They are left beside the tiled kernels of the inertia."""
+
+
+def solves_in_tiles(model: ModelTable) -> bool:
+    """Whether a tiled kernel solves the worlds of a model, where there is one for its solver."""
+    return not model.has_islands and model.nv <= MOST_SOLVED_DOFS
 
 
 def in_tiles(kernel: Kernel) -> Kernel:
@@ -64,25 +109,35 @@ TILED_KERNELS: tuple[Kernel, ...] = (
 LEAST_WORLDS = 4
 """Worlds of a shard from which on tiles take less time than the worlds one after another."""
 
-_MOST_DOFS = 64
-"""Larger matrices are sparse, and their factors take other branches in other worlds."""
+_MOST_FACTORED_DOFS = 64
+"""Larger matrices are factored world by world."""
+
+_MOST_DOFS = 256
+"""The frames and the inertia of a tile of larger worlds would not stay in the second-level cache of a core."""
+
+MOST_SOLVED_DOFS = 32
+"""Models with more dofs are solved world by world: a row of the Hessian fills a vector, and rows of contacts have few
+entries, which differ between worlds."""
 
 
 def has_tiles(model: ModelTable) -> bool:
     """Whether there is a tiled kernel for a model."""
-    return not model.has_islands and model.nv <= _MOST_DOFS
+    return model.nv <= (_MOST_FACTORED_DOFS if moves_in_tiles(model) else _MOST_DOFS)
 
 
 def moves_in_tiles(model: ModelTable) -> bool:
-    """Whether a tiled kernel computes all of the motion without constraints, not only its frames."""
-    return not (model.general_smooth or model.has_adhesion)
+    """Whether a tiled kernel computes all of the motion without constraints, not only its frames and its inertia."""
+    return not (model.general_smooth or model.has_adhesion or model.has_islands)
 
 
-def tiled_position(model: ModelTable) -> tuple[Kernel, Kernel]:
-    """The tiled kernel of a model that has one, and the kernel of its counts."""
+def tiled_position(model: ModelTable) -> tuple[Kernel, ...]:
+    """The tiled kernel of a model that has one, and the kernels of its counts."""
     sites = model.general_position
+    if model.has_islands:
+        counting = fitting(model, COUNTING_GENERAL if sites else COUNTING)
+        return (INERTIA_BLOCKS_SITES if sites else INERTIA_BLOCKS, *counting)
     if not moves_in_tiles(model):
-        tiled = FRAMES_SITES if sites else FRAMES
+        tiled = INERTIA_SITES if sites else INERTIA
     elif model.has_fluid:
         tiled = MOTION_FLUID_SITES if sites else MOTION_FLUID
     else:

@@ -12,7 +12,7 @@ from simengine.kernels import host_build
 from simengine.kernels.cuda_build import compile_cubin
 from simengine.kernels.kernel import Kernel
 from simengine.plan import catalogue
-from simengine.plan.tiles import FRAMES
+from simengine.plan.tiles import INERTIA
 from simengine_scheduler.native import compiling
 
 
@@ -71,7 +71,7 @@ def test_builds_differ_in_precision_lanes_and_flags(fresh_compiler: Path) -> Non
 
 
 def test_worlds_with_tables_of_their_own_have_a_build_of_tiled_kernels_alone(fresh_compiler: Path) -> None:
-    for kernel, same in ((FRAMES, False), (catalogue.single(catalogue.FACTOR_M), True)):
+    for kernel, same in ((INERTIA, False), (catalogue.single(catalogue.FACTOR_M), True)):
         shared, own = (host_build.build_kernel(kernel, "float32", own_tables=each) for each in (False, True))
         assert (shared == own) is same
 

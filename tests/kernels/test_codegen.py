@@ -19,10 +19,10 @@ from simengine.physics.stage import Stage
 from simengine.plan import islands as island_kernels
 from simengine.plan.catalogue import INTEGRATORS, SEARCHES, SMOOTH, SOLVERS, STAGES, finish, single, step_kernels
 from simengine.plan.every_kernel import all_kernels
-from simengine.plan.tiles import COUNTING_KERNELS, TILED_KERNELS
+from simengine.plan.tiles import COUNTING_KERNELS, REST_KERNELS, TILED_KERNELS
 from simengine.state.fields import FIELD, FIELDS, entry_shape
 
-ALL = (*all_kernels(), *TILED_KERNELS, *COUNTING_KERNELS)
+ALL = (*all_kernels(), *TILED_KERNELS, *COUNTING_KERNELS, *REST_KERNELS)
 every_kernel = pytest.mark.parametrize("kernel", ALL, ids=lambda k: k.name)
 
 sizes = st.fixed_dictionaries({name: st.integers(0, 40) for name in SIZES})

@@ -18,7 +18,7 @@ from simengine.kernels.kernel import Kernel
 from simengine.model import ModelTable
 from simengine.model.blob import pack_models
 from simengine.plan.every_kernel import all_kernels
-from simengine.plan.tiles import COUNTING_KERNELS, TILED_KERNELS
+from simengine.plan.tiles import COUNTING_KERNELS, REST_KERNELS, TILED_KERNELS
 from simengine.state.fields import COLUMNS_OF, FIELD, FIELDS, PAIR_COLUMNS, Field, entry_shape
 
 FRONT, BACK = 3, 2
@@ -197,7 +197,7 @@ def arguments(
 @cache
 def function(name: str, dtype: str) -> HostFunction:
     """A kernel of the engine for one lane. Its first call compiles it or finds it in the cache."""
-    known = (*all_kernels(), *TILED_KERNELS, *COUNTING_KERNELS)
+    known = (*all_kernels(), *TILED_KERNELS, *COUNTING_KERNELS, *REST_KERNELS)
     return load_kernels([kernel for kernel in known if kernel.name == name], dtype)[name]
 
 

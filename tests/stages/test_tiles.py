@@ -19,7 +19,7 @@ from tests.stages.harness_sanitizer import Call, Edit, Result, build_tiled, exec
 
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O1")
 WORLDS = (3, 17)
-PLAIN = (tiles.FRAMES, tiles.FRAMES_SITES, tiles.MOTION, tiles.MOTION_SITES)
+PLAIN = (tiles.INERTIA, tiles.INERTIA_SITES, tiles.MOTION, tiles.MOTION_SITES)
 FLUID = (tiles.MOTION_FLUID, tiles.MOTION_FLUID_SITES)
 MOTIONS = [
     *(("ant", kernel) for kernel in PLAIN[::2]),

@@ -99,7 +99,9 @@ def plot_speeds(rows: Sequence[Row], path: Path) -> None:
         label: handle for axes in grid.flat for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
     if handles:
-        figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=len(handles))
+        figure.legend(
+            handles.values(), handles.keys(), loc="outside upper center", ncols=min(len(handles), 2 * columns)
+        )
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)
 

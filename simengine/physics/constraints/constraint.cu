@@ -3,16 +3,15 @@
 
 // (2) Jacobian of contact k in column v: along the normal or, for a pyramid, along the normal plus and minus each
 // friction direction.
-DEVICE void contact_column(const Model& m, int v, int k, const real* subtree_com, const real* cdof,
-                           const real* contact_pos, const real* contact_frame, int c, real* out) {
-  const int b1 = m.geom_bodyid()[m.cand_geom1()[c]], b2 = m.geom_bodyid()[m.cand_geom2()[c]];
+DEVICE void contact_column(const Model& m, int v, int k, const ContactSides& sides, const real* cdof,
+                           const real* contact_frame, int c, real* out) {
   real relative[3] = {0, 0, 0}, column[3];
-  if (v < m.nv() && moves(m, v, b1)) {
-    point_jacobian(m, v, b1, contact_pos + 3 * k, subtree_com, cdof, column);
+  if (v < m.nv() && moves(m, v, sides.body[0])) {
+    side_jacobian(v, sides.arm[0], cdof, column);
     for (int i = 0; i < 3; ++i) relative[i] -= column[i];
   }
-  if (v < m.nv() && moves(m, v, b2)) {
-    point_jacobian(m, v, b2, contact_pos + 3 * k, subtree_com, cdof, column);
+  if (v < m.nv() && moves(m, v, sides.body[1])) {
+    side_jacobian(v, sides.arm[1], cdof, column);
     for (int i = 0; i < 3; ++i) relative[i] += column[i];
   }
   const real* frame = contact_frame + 9 * k;
@@ -82,11 +81,12 @@ DEVICE void constraint(const Model& m, const real* qpos, const real* qvel, const
   contact_addresses<false>(m, limits, ncon[0], contact_dist, contact_cand, contact_efc_address, efc_pos, efc_margin,
                            efc_type, efc_id);
   lane_sync();
-  LANE_FOR(e, ncon[0] * stride) {
-    const int k = e / stride, v = e % stride, c = contact_cand[k], first = contact_efc_address[k];
+  LANE_FOR_TABLE(k, ncon[0], v, stride,
+                 const ContactSides sides = contact_sides(m, contact_cand[k], contact_pos + 3 * k, subtree_com)) {
+    const int c = contact_cand[k], first = contact_efc_address[k];
     if (first < 0) continue;
     real column[4];
-    contact_column(m, v, k, subtree_com, cdof, contact_pos, contact_frame, c, column);
+    contact_column(m, v, k, sides, cdof, contact_frame, c, column);
     ROLLED for (int edge = 0; edge < rows_of(m, c); ++edge) efc_J[(first + edge) * stride + v] = column[edge];
   }
   lane_sync();

@@ -68,8 +68,8 @@ DEVICE int friction_rows(const Model& m, int rows, const real* ten_J, const Rows
 
 // (2) Jacobian of contact k in column v: velocity along the axes of the contact frame, then about them. For a pyramid:
 // the normal plus and minus each of the other axes times its friction.
-DEVICE void contact_columns(const Model& m, int v, int k, int c, const real* subtree_com, const real* cdof,
-                            const real* contact_pos, const real* contact_frame, int stride, real* out) {
+DEVICE void contact_columns(const Model& m, int v, int k, int c, const ContactSides& sides, const real* cdof,
+                            const real* contact_frame, int stride, real* out) {
   const int dim = m.cand_condim()[c], rows = rows_of(m, c);
   if (v >= m.nv()) {  // a column beyond the dofs of the row's blocks
     ROLLED for (int i = 0; i < rows; ++i) out[i * stride] = 0;
@@ -77,10 +77,9 @@ DEVICE void contact_columns(const Model& m, int v, int k, int c, const real* sub
   }
   real linear[3] = {0, 0, 0}, angular[3] = {0, 0, 0}, column[3], along[6];
   for (int side = 0; side < 2; ++side) {
-    const int b = m.geom_bodyid()[side ? m.cand_geom2()[c] : m.cand_geom1()[c]];
-    if (!moves(m, v, b)) continue;
+    if (!moves(m, v, sides.body[side])) continue;
     const real sign = side ? R(1.0) : R(-1.0);
-    point_jacobian(m, v, b, contact_pos + 3 * k, subtree_com, cdof, column);
+    side_jacobian(v, sides.arm[side], cdof, column);
     for (int i = 0; i < 3; ++i) {
       linear[i] = fma_(sign, column[i], linear[i]);
       angular[i] = fma_(sign, cdof[6 * v + i], angular[i]);
@@ -102,6 +101,20 @@ DEVICE void contact_columns(const Model& m, int v, int k, int c, const real* sub
       out[i * stride] = along[i];
     }
   }
+}
+
+// What the columns of contact k share.
+template <class Dofs>
+struct ContactColumns {
+  Dofs dofs;
+  ContactSides sides;
+};
+
+template <class Rows>
+DEVICE ContactColumns<typename Rows::Dofs> columns_of(const Model& m, const Rows& jacobian, int k, int cand,
+                                                      const real* contact_pos, const real* subtree_com) {
+  const ContactSides sides = contact_sides(m, cand, contact_pos + 3 * k, subtree_com);
+  return {jacobian.dofs(m, sides.body[0], sides.body[1]), sides};
 }
 
 struct RowParameters {
@@ -164,6 +177,20 @@ DEVICE real contact_share(const Model& m, int c, int type, int sub) {
   return divide_(first2, impratio * friction[sub - 1] * friction[sub - 1]);
 }
 
+struct RowConstants {
+  real D, impedance, stiffness, damping;
+};
+
+// Those of a row at a distance, whose regularisation relative to that of a contact's normal is `share`.
+DEVICE RowConstants row_constants(const Model& m, const RowParameters& p, real distance, real share) {
+  RowConstants found;
+  found.impedance = impedance(p.solimp, distance);
+  const real loose = divide_((R(1.0) - found.impedance) * p.diagonal, found.impedance);
+  found.D = reciprocal_(max_(MJMINVAL, loose) * share);
+  stiffness_damping(p.solref, p.solimp, m.opt_leastref()[0], &found.stiffness, &found.damping);
+  return found;
+}
+
 // All rows of a world; `jacobian` says how their Jacobian is stored.
 template <class Rows>
 DEVICE void every_row(const Model& m, const real* qpos, const real* qvel, const int* eq_active, const real* xpos,
@@ -185,17 +212,17 @@ DEVICE void every_row(const Model& m, const real* qpos, const real* qvel, const 
   contact_addresses<true>(m, limits, ncon[0], contact_dist, contact_cand, contact_efc_address, efc_pos, efc_margin,
                           efc_type, efc_id);
   lane_sync();
-  LANE_FOR(e, ncon[0] * stride) {
-    const int k = e / stride, column = e % stride, cand = contact_cand[k], first = contact_efc_address[k];
+  LANE_FOR_TABLE(k, ncon[0], column, stride,
+                 const auto contact = columns_of(m, jacobian, k, contact_cand[k], contact_pos, subtree_com)) {
+    const int cand = contact_cand[k], first = contact_efc_address[k];
     if (first < 0) continue;
-    const int* geom_body = m.geom_bodyid();
-    const typename Rows::Dofs dofs = jacobian.dofs(m, geom_body[m.cand_geom1()[cand]], geom_body[m.cand_geom2()[cand]]);
-    contact_columns(m, dofs.dof(m, column), k, cand, subtree_com, cdof, contact_pos, contact_frame, stride,
+    contact_columns(m, contact.dofs.dof(m, column), k, cand, contact.sides, cdof, contact_frame, stride,
                     jacobian.J + size_t(first) * stride + column);
-    ROLLED for (int i = 0; i < rows_of(m, cand); ++i) jacobian.touch(first + i, column, dofs);
+    ROLLED for (int i = 0; i < rows_of(m, cand); ++i) jacobian.touch(first + i, column, contact.dofs);
   }
   lane_sync();
   // (4) regularisation and reference acceleration
+  RowConstants constants = {0, 0, 0, 0};
   LANE_FOR(r, nefc[0]) {
     const int type = efc_type[r], id = efc_id[r];
     const bool contact = r >= limits, equality = type == ROW_EQUALITY;
@@ -204,22 +231,22 @@ DEVICE void every_row(const Model& m, const real* qpos, const real* qvel, const 
     if (equality) {
       while (sub < 5 && r > sub && efc_id[r - sub - 1] == id) ++sub;
     }
-    const RowParameters p = row_parameters(m, type, id, sub, contact_cand);
     const real from_margin = efc_pos[r] - efc_margin[r], drift = equality ? efc_aref[r] : R(0.0);
-    const real distance = equality  ? efc_D[r]
-                          : contact ? contact_dist[id] - m.cand_margin()[contact_cand[id]]
-                                    : from_margin;
-    const real imp = impedance(p.solimp, distance);
-    real regularisation = max_(MJMINVAL, divide_((R(1.0) - imp) * p.diagonal, imp));
-    if (contact) regularisation *= contact_share(m, contact_cand[id], type, sub);
-    real velocity = 0, k, b;
+    // the edges of a pyramid have the same constants, which a single lane computes with the first
+    if (LANES > 1 || type != ROW_CONTACT_PYRAMIDAL || sub == 0) {
+      const real distance = equality  ? efc_D[r]
+                            : contact ? contact_dist[id] - m.cand_margin()[contact_cand[id]]
+                                      : from_margin;
+      const RowParameters p = row_parameters(m, type, id, sub, contact_cand);
+      constants = row_constants(m, p, distance, contact ? contact_share(m, contact_cand[id], type, sub) : R(1.0));
+    }
+    real velocity = 0;
     const typename Rows::Dofs dofs = jacobian.dofs_of(m, r);
     OVERLAPPED for (int c = 0; c < jacobian.width(m, dofs); ++c) {
       velocity = fma_(jacobian.J[size_t(r) * stride + c], qvel[dofs.dof(m, c)], velocity);
     }
-    stiffness_damping(p.solref, p.solimp, m.opt_leastref()[0], &k, &b);
-    efc_D[r] = reciprocal_(regularisation);
-    efc_aref[r] = -b * velocity - k * imp * from_margin - drift;
+    efc_D[r] = constants.D;
+    efc_aref[r] = -constants.damping * velocity - constants.stiffness * constants.impedance * from_margin - drift;
     efc_frictionloss[r] = type == ROW_FRICTION_DOF      ? m.dof_frictionloss()[id]
                           : type == ROW_FRICTION_TENDON ? m.tendon_frictionloss()[id]
                                                         : R(0.0);

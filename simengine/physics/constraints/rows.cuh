@@ -50,6 +50,28 @@ DEVICE void point_jacobian(const Model& m, int v, int b, const real* point, cons
   for (int i = 0; i < 3; ++i) out[i] += cdof[6 * v + 3 + i];
 }
 
+// What the columns of a contact's rows share: its bodies, and its point relative to the centre of mass of their trees.
+struct ContactSides {
+  int body[2];
+  real arm[2][3];
+};
+
+DEVICE ContactSides contact_sides(const Model& m, int c, const real* point, const real* subtree_com) {
+  ContactSides sides;
+  for (int side = 0; side < 2; ++side) {
+    const int b = m.geom_bodyid()[side ? m.cand_geom2()[c] : m.cand_geom1()[c]];
+    sides.body[side] = b;
+    for (int i = 0; i < 3; ++i) sides.arm[side][i] = point[i] - subtree_com[3 * m.body_rootid()[b] + i];
+  }
+  return sides;
+}
+
+// point_jacobian of the point of a contact on one of its bodies.
+DEVICE void side_jacobian(int v, const real* arm, const real* cdof, real* out) {
+  cross3(out, cdof + 6 * v, arm);
+  for (int i = 0; i < 3; ++i) out[i] += cdof[6 * v + 3 + i];
+}
+
 // Add to `row` scale times the derivative of length `id` with respect to the velocities. Without `ten_J`, no tendon may
 // be spatial. A tendon depends on dofs of one block only.
 DEVICE void add_length_jacobian(const Model& m, int id, real scale, real* row, const real* ten_J = 0) {

@@ -12,10 +12,9 @@ DEVICE void euler_general(const Model& m, const real* qM, const real* qfrc_smoot
   if (m.opt_eulerdamp()) {
     ROLLED for (int b = 0; b < m.nblock(); ++b) {
       const Block block = block_of(m, b);
-      LANE_FOR(e, block.n * block.n) {
-        const int v = block.dof + e / block.n;
-        const bool diagonal = e / block.n == e % block.n;
-        const real slope = diagonal ? damper_slope(m.dof_damping()[v], m.dof_dampingpoly() + 2 * v, qvel[v]) : R(0.0);
+      LANE_FOR_TABLE(i, block.n, j, block.n, const int v = block.dof + i) {
+        const int e = i * block.n + j;
+        const real slope = i == j ? damper_slope(m.dof_damping()[v], m.dof_dampingpoly() + 2 * v, qvel[v]) : R(0.0);
         matrix[block.at + e] = fma_(h, slope, qM[block.at + e]);
       }
     }

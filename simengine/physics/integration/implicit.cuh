@@ -220,9 +220,9 @@ DEVICE bool implicit_matrix(const Model& m, const Moving& f, const real* qM, boo
     add_squares(m.nu(), f.actuator_moment + block.dof, m.nv(), slope, own, block.n);
     lane_sync();
     // (b) what the motion of bodies adds, where two dofs are on one branch; no others are coupled
-    LANE_FOR(e, block.n * block.n) {
+    LANE_FOR_TABLE(row, block.n, column, block.n, const int i = block.dof + row) {
+      const int e = row * block.n + column, j = block.dof + column;
       if (!turns && !has_fluid && own[e] == 0) continue;
-      const int i = block.dof + e / block.n, j = block.dof + e % block.n;
       own[e] = on_one_branch(m, i, j) ? add_motion(m, i, j, f, maps, drift, coriolis, has_fluid, own[e]) : R(0.0);
     }
     LANE_FOR_LOADS(e, block.n * block.n) own[e] = fma_(-h, own[e], inertia[e]);

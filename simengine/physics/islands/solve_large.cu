@@ -1,7 +1,8 @@
 // Inexact Newton method on the primal problem (primal.cuh) of a large island. The directions come from conjugate
 // gradients (large_hessian.cuh), which stop at a residual that follows from the latest decrease of the gradient and
 // from the tolerance (S. Eisenstat and H. Walker, SIAM J. Sci. Comput. 17 (1996), choice 2). The optimum is that of the
-// other solvers; only the number of iterations differs.
+// other solvers; only the number of iterations differs. On the host, the Hessian of all but very large islands is
+// factored instead.
 
 #define LOOSEST R(0.1)
 #define TIGHTEST R(0.001)
@@ -31,6 +32,18 @@ DEVICE void large_start(const Model& m, const LargeIsland& s, const Rows& rows, 
   }
   LANE_FOR(r, s.nrow) p.jar[r] = warm ? other_jar[r] : p.jar[r];
   lane_sync();
+}
+
+// search = inv(H) descent; conjugate gradients stop at the residual `enough`.
+DEVICE void large_direction(const Model& m, const LargeIsland& s, const real* descent, real enough, real* search,
+                            real* work) {
+#ifdef MATRIX_VECTORS
+  if (fits_vectors(s.n)) {
+    solve_directly(s, descent, search);
+    return;
+  }
+#endif
+  conjugate_gradients(m, s, descent, enough, MOST_DIRECTIONS, search, work);
 }
 
 DEVICE void solve_large(const Model& m, const int* nefc, const real* qfrc_smooth, const real* qacc_smooth,
@@ -73,7 +86,7 @@ DEVICE void solve_large(const Model& m, const int* nefc, const real* qfrc_smooth
     before2 = norm2;
     lane_sync();
     large_hessian(m, s, rows, efc_weight);
-    conjugate_gradients(m, s, descent, max_(share * sqrt_(norm2), R(0.5) * smallest), MOST_DIRECTIONS, search, work);
+    large_direction(m, s, descent, max_(share * sqrt_(norm2), R(0.5) * smallest), search, work);
     const real decrement = lanes_dot(descent, search, n);
     const real noise = primal_noise(m, p, qfrc_smooth);
     // (5) exact line search

@@ -88,6 +88,12 @@ DEVICE void factor_by_dots(real* H, int n) {
 // In place: the lower triangle of H becomes L, and the part above the diagonal becomes zero. A pivot that rounding has
 // left not positive takes its dof out of the solution, as in reg_solve.
 DEVICE void mem_factor(real* H, int n) {
+#ifdef MATRIX_VECTORS
+  if (fits_vectors(n)) {
+    factor_in_vectors(H, H, n);
+    return;
+  }
+#endif
   if (n > MOST_DENSE) {
     envelope_factor(H, n);
     return;
@@ -167,6 +173,12 @@ DEVICE void solve_in_two(real* x, const real* L, int n) {
 
 // In place: x becomes the solution of L L' x = x.
 DEVICE void mem_solve(real* x, const real* L, int n) {
+#ifdef MATRIX_VECTORS
+  if (fits_vectors(n)) {
+    solve_in_vectors(x, L, n);
+    return;
+  }
+#endif
   if (n > MOST_DENSE) {
     row_solve(x, L, n);
     return;

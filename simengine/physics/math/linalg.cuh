@@ -46,6 +46,12 @@ DEVICE void chol_factor(const Model& m, real* L, const real* A, int n) {
     return;
   }
 #endif
+#ifdef MATRIX_VECTORS
+  if (fits_vectors(n)) {
+    factor_in_vectors(L, A, n);
+    return;
+  }
+#endif
 #ifdef MATRIX_ROWS
   wide_factor(L, A, m.column, n);
 #else
@@ -102,6 +108,12 @@ DEVICE void chol_solve(real* x, const real* L, int n) {
 // In place: x becomes the solution of A x = x, by elimination without pivoting. A (n x n, need not be symmetric) is
 // overwritten.
 DEVICE void lu_solve(real* x, real* A, int n) {
+#ifdef MATRIX_VECTORS
+  if (fits_vectors(n)) {
+    eliminate_in_vectors(x, A, n);
+    return;
+  }
+#endif
   ROLLED for (int k = 0; k < n - 1; ++k) {
     const real inverse = reciprocal_(A[k * n + k]);
     LANE_FOR(e, n - k - 1) {
@@ -142,6 +154,12 @@ DEVICE void sym_mul(const SymRows& A, const real* x, real* out, int n) {
   two_store(out, wide_mul(A.memory, x, n), n);
   return;
 #endif
+#ifdef MATRIX_VECTORS
+  if (fits_vectors(n)) {
+    multiply_in_vectors(A.memory, x, out, n);
+    return;
+  }
+#endif
   DOF_FOR(i, n) {
     // consecutive lanes read consecutive words; a single lane reads along the row, which is the same by symmetry
     const real* entry = A.memory + (LANES > 1 ? i : i * n);
@@ -167,11 +185,27 @@ DEVICE real row_dot(const real* J, int r, int stride, const real* x) {
   return sum;
 }
 
+// out[r] = row r of J times x, as row_dot.
+DEVICE void rows_times(int nrow, const real* J, int stride, const real* x, real* out) {
+#ifdef MATRIX_VECTORS
+  if (nrow >= FEWEST_VECTOR_ROWS && stride >= FEWEST_COLUMNS) {
+    rows_times_in_vectors(nrow, J, stride, x, out);
+    return;
+  }
+#endif
+  LANE_FOR(r, nrow) out[r] = row_dot(J, r, stride, x);
+}
+
 // solve_with_rows for a matrix in memory.
 DEVICE_CALL real solve_by_loops(real* column, real* x, const real* A, const real* d, real scale, int nrow,
                                 const real* J, int stride, const real* D, const real* residual, const real* b,
                                 real* gradient, real floor, real* H, int n) {
   real norm = 0;
+#ifdef MATRIX_VECTORS
+  if (fits_vectors(n)) {
+    return solve_with_rows_in_vectors(x, A, d, scale, nrow, J, stride, D, residual, b, gradient, floor, n);
+  }
+#endif
 #if SIMENGINE_GPU && LANES <= 32
   LANE_FOR_LOADS(e, n * n) H[e] = A[e];
   lane_sync();

@@ -29,6 +29,12 @@ DEVICE void sum_branches(const Model& m, const real* axis, const real* qvel, con
   lane_sync();
 }
 
+// Does a dof turn bodies? The others are slides, and the translations of free joints.
+DEVICE bool turns_bodies(const Model& m, int v) {
+  const int j = m.dof_jntid()[v], type = m.jnt_type()[j];
+  return type != JNT_SLIDE && !(type == JNT_FREE && v - m.jnt_dofadr()[j] < 3);
+}
+
 // Momentum of the subtree of a dof's body per unit velocity of the dof, about the body's own centre of mass.
 //
 // About the centre of mass of the whole tree, as in crb.cu, the result for a small distant body would be a difference
@@ -37,17 +43,17 @@ DEVICE void subtree_momentum(const Model& m, int v, const real* xipos, const rea
                              const real* cdof, real* angular, real* linear) {
   const int b = m.dof_bodyid()[v];
   const real *axis = cdof + 6 * v, *anchor = xanchor + 3 * m.dof_jntid()[v];
-  const bool turns = axis[0] != 0 || axis[1] != 0 || axis[2] != 0;
   real arm[3], start[3];
   for (int i = 0; i < 3; ++i) {
     arm[i] = xipos[3 * b + i] - anchor[i];
     start[i] = axis[3 + i];
     angular[i] = linear[i] = 0;
   }
-  if (turns) cross3(start, axis, arm);
+  if (turns_bodies(m, v)) cross3(start, axis, arm);
   ROLLED for (int k = b; k <= m.body_last()[b]; ++k) {
-    const real *mat = ximat + 9 * k, *inertia = m.body_inertia() + 3 * k;
-    const real mass = m.body_mass()[k];
+    const real* mat = ximat + 9 * k;
+    const auto inertia = m.body_inertia() + 3 * k;
+    const auto mass = m.body_mass()[k];
     real out[3], momentum[3], spin[3], moment[3];
     for (int i = 0; i < 3; ++i) out[i] = xipos[3 * k + i] - xipos[3 * b + i];
     cross3(momentum, axis, out);
@@ -65,7 +71,7 @@ DEVICE void subtree_momentum(const Model& m, int v, const real* xipos, const rea
 DEVICE real along_dof(const Model& m, int v, const real* point, const real* xanchor, const real* cdof,
                       const real* angular, const real* linear) {
   const real *axis = cdof + 6 * v, *anchor = xanchor + 3 * m.dof_jntid()[v];
-  if (axis[0] == 0 && axis[1] == 0 && axis[2] == 0) return dot3(axis + 3, linear);
+  if (!turns_bodies(m, v)) return dot3(axis + 3, linear);
   real arm[3], about[3];
   for (int i = 0; i < 3; ++i) arm[i] = point[i] - anchor[i];
   cross3(about, arm, linear);

@@ -83,6 +83,25 @@ DEVICE void settle_acceleration(const Model& m, const Rows& rows, const real* qM
                                 const real* qacc_smooth, const real* force, real* qacc, real* rest) {
   const int nv = m.nv(), stride = m.nvp();
   real early = 0;
+#ifdef MATRIX_VECTORS
+  for (int v = 0; v < nv; v += VECTOR_WIDTH) {
+    Lanes sum = {}, size = {};
+    for (int r = 0; r < rows.n; ++r) {
+      const Lanes part = load_words(rows.J + r * stride + v, nv - v) * every(force[r]);
+      sum += part;
+      size += part < 0 ? -part : part;
+    }
+    for (int u = 0; u < nv; ++u) {
+      const Lanes part = load_words(qM + u * nv + v, nv - v) * every(qacc[u] - qacc_smooth[u]);
+      sum -= part;
+      size += part < 0 ? -part : part;
+    }
+    store_words(rest + v, sum, nv - v);
+    for (int i = 0; i < VECTOR_WIDTH && v + i < nv; ++i) {
+      if (abs_(sum[i]) > 64 * REAL_EPS * size[i]) early = 1;
+    }
+  }
+#else
   DOF_FOR(v, nv) {
     real sum = 0, size = 0;
     OVERLAPPED for (int r = 0; r < rows.n; ++r) {
@@ -100,6 +119,7 @@ DEVICE void settle_acceleration(const Model& m, const Rows& rows, const real* qM
     rest[v] = sum;
     if (abs_(sum) > 64 * REAL_EPS * size) early = 1;
   }
+#endif
   lane_sync();
   if (lane_sum(early) > 0) {
     chol_solve(rest, qLD, nv);

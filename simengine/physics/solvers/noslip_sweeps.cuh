@@ -113,6 +113,23 @@ DEVICE void sweep(const Model& m, const DenseDual& d, int n, const int* list, Sw
 DEVICE void begin_sweeps(const Model&, const DenseDual&, int, const int*, SweepState*) {}
 DEVICE void end_sweeps(const Model&, const DenseDual&, const SweepState&) {}
 
+#ifdef MATRIX_VECTORS
+// The change of the slope by the changes of all forces, for a row, or for the difference of two rows.
+DEVICE real coupling(const real* Y, const real* minus, bool edges, const real* z, int nv) {
+  const auto row = [&](int v) {
+    const Lanes own = load_words(Y + v, nv - v);
+    return edges ? own - load_words(minus + v, nv - v) : own;
+  };
+  return dot_in_vectors(nv, row, [&](int v) { return load_words(z + v, nv - v); });
+}
+#else
+DEVICE real coupling(const real* Y, const real* minus, bool edges, const real* z, int nv) {
+  real sum = 0;
+  DOF_FOR(v, nv) sum = fma_(edges ? Y[v] - minus[v] : Y[v], z[v], sum);
+  return lane_sum(sum);
+}
+#endif
+
 // One sweep over the rows in a list.
 DEVICE void sweep(const Model& m, const DenseDual& d, int n, const int* list, SweepState* state) {
   const int nv = m.nv(), stride = m.nvp();
@@ -126,9 +143,8 @@ DEVICE void sweep(const Model& m, const DenseDual& d, int n, const int* list, Sw
     const bool edges = together == 2;
     const real *Y = d.Y + r * stride, *minus = Y + stride;
     const ScalarForce now = scalar_force(d, r, edges);
-    real coupled = 0, best;
-    DOF_FOR(v, nv) coupled = fma_(edges ? Y[v] - minus[v] : Y[v], d.z[v], coupled);
-    if (!improve_scalar(now, edges, lane_sum(coupled), &best, &state->improvement)) continue;
+    real best;
+    if (!improve_scalar(now, edges, coupling(Y, minus, edges, d.z, nv), &best, &state->improvement)) continue;
     const real change = best - now.force;
     DOF_FOR(v, nv) d.z[v] = fma_(change, edges ? Y[v] - minus[v] : Y[v], d.z[v]);
     lane_sync();

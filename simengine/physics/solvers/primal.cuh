@@ -20,7 +20,8 @@ DEVICE real rows_cost(const Model& m, const Rows& rows, const real* jar, real* f
 }
 
 DEVICE void row_residual(const Model& m, const Rows& rows, const real* a, real* out) {
-  LANE_FOR(r, rows.n) out[r] = row_dot(rows.J, r, m.nvp(), a) - rows.aref[r];
+  rows_times(rows.n, rows.J, m.nvp(), a, out);
+  LANE_FOR(r, rows.n) out[r] -= rows.aref[r];
 }
 
 // x = J' f + y
@@ -28,6 +29,10 @@ DEVICE void add_row_forces(const Model& m, const Rows& rows, const real* force, 
   const int stride = m.nvp();
 #ifdef MATRIX_ROWS
   two_store(x, wide_add_forces(rows.J, rows.n, force, y ? two_load(y, m.nv()) : TwoDofs{{0, 0}}), m.nv());
+  return;
+#endif
+#ifdef MATRIX_VECTORS
+  add_rows_in_vectors(rows.n, rows.J, stride, force, y, x, m.nv());
   return;
 #endif
   DOF_FOR(i, m.nv()) {
@@ -138,7 +143,7 @@ DEVICE real primal_move(const Model& m, const Rows& rows, const real* qfrc_smoot
 // Mv = M search and jv = J search.
 DEVICE void primal_products(const Model& m, const Rows& rows, const SymRows& M, const real* search, real* Mv,
                             real* jv) {
-  LANE_FOR(r, rows.n) jv[r] = row_dot(rows.J, r, m.nvp(), search);
+  rows_times(rows.n, rows.J, m.nvp(), search, jv);
   sym_mul(M, search, Mv, m.nv());
 }
 
@@ -161,7 +166,8 @@ DEVICE real primal_noise(const Model& m, const Point& p, const real* qfrc_smooth
 
 // For rows that only push: their residuals J a - aref.
 DEVICE void unilateral_residual(const Model& m, int nefc, const real* J, const real* aref, const real* a, real* out) {
-  LANE_FOR(r, nefc) out[r] = row_dot(J, r, m.nvp(), a) - aref[r];
+  rows_times(nefc, J, m.nvp(), a, out);
+  LANE_FOR(r, nefc) out[r] -= aref[r];
 }
 
 // The same: twice the cost of a point, given M a and the residual of each row.

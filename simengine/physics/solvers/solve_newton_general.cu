@@ -12,11 +12,43 @@ DEVICE real weighted_entry(const Model& m, const Rows& rows, int r, const real* 
   return sum;
 }
 
+#ifdef MATRIX_VECTORS
+DEVICE_CALL void solve_weighted_in_vectors(const Model& m, const Rows& rows, real* x, const real* M, const real* weight,
+                                           const real* b) {
+  const int n = m.nv(), stride = m.nvp();
+  PaddedMatrix H(n);
+  Lanes row[MOST_VECTORS], scaled[MOST_VECTORS];
+  const auto part = [&](int r, int q) {
+    return load_words(rows.J + size_t(r) * stride + q * VECTOR_WIDTH, H.columns_from(q));
+  };
+  H.load(M);
+  for (int r = 0; r < rows.n; ++r) {
+    if (!has_weight(rows, r, weight)) continue;
+    const real* w = weight + MAX_CONE_ROWS * r;
+    const bool cone = rows.type[r] == ROW_CONTACT_ELLIPTIC;
+    const int first = cone ? rows.address[rows.id[r]] : r, dim = cone ? m.cand_rows()[rows.cand[rows.id[r]]] : 1;
+    for (int q = 0; q < H.vectors; ++q) {
+      row[q] = part(r, q);
+      scaled[q] = cone ? Lanes{} : every(w[0]) * row[q];
+      for (int k = 0; cone && k < dim; ++k) scaled[q] = vector_fma(every(w[k]), part(first + k, q), scaled[q]);
+    }
+    H.add_product(reinterpret_cast<real*>(row), scaled);
+  }
+  H.solve(x, b);
+}
+#endif
+
 // solve_weighted for M in memory. It takes structures by value, because the compiler does not put a structure in
 // registers whose address is taken.
 DEVICE_CALL void solve_weighted_by_loops(const Model m, const Rows rows, real* x, const real* M, const real* weight,
                                          const real* b, real* H) {
   const int n = m.nv(), stride = m.nvp();
+#ifdef MATRIX_VECTORS
+  if (fits_vectors(n)) {
+    solve_weighted_in_vectors(m, rows, x, M, weight, b);
+    return;
+  }
+#endif
 #if SIMENGINE_GPU && LANES <= 32
   LANE_FOR_LOADS(e, n * n) H[e] = M[e];
   LANE_FOR(i, n) x[i] = b[i];

@@ -123,7 +123,7 @@ DEVICE void solve_newton_unilateral(const Model& m, const int* nefc, const real*
     const real norm2 = solve_with_rows(m, search, M, (const real*)0, R(0.0), n, efc_J, stride, efc_D, efc_jar, Mv,
                                        descent, smallest * smallest, hessian, nv);
     if (norm2 < smallest * smallest) break;
-    LANE_FOR(r, n) efc_jv[r] = row_dot(efc_J, r, stride, search);
+    rows_times(n, efc_J, stride, search, efc_jv);
     sym_mul(M, search, Mv, nv);
     lane_sync();
     // (4) exact line search; a full step if it does not change the set of active rows
@@ -161,12 +161,17 @@ DEVICE void solve_newton_unilateral(const Model& m, const int* nefc, const real*
   two_store(qfrc_constraint, wide_add_forces(efc_J, n, efc_force, {{0, 0}}), nv);
   two_store(qacc, two_load(point, nv), nv);
 #else
+#ifdef MATRIX_VECTORS
+  add_rows_in_vectors(n, efc_J, stride, efc_force, (const real*)0, qfrc_constraint, nv);
+  for (int i = 0; i < nv; ++i) qacc[i] = point[i];
+#else
   DOF_FOR(i, nv) {
     real x = 0;
     ROLLED for (int r = 0; r < n; ++r) x = fma_(efc_J[r * stride + i], efc_force[r], x);
     qfrc_constraint[i] = x;
     qacc[i] = point[i];
   }
+#endif
 #endif
   LANE_FOR(i, 1) solver_niter[0] = iteration;
   lane_sync();

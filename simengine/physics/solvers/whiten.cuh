@@ -42,6 +42,43 @@ DEVICE void whiten_over_memory(const Model& m, const Rows& rows, const real* qLD
   lane_sync();
 }
 
+#ifdef MATRIX_VECTORS
+// The same for VECTOR_WIDTH rows at a time, which are the entries of vectors. Each entry of Y sees the same operations
+// in the same order.
+template <class Put>
+DEVICE void whiten_in_vectors(const Model& m, const Rows& rows, const real* qLD, const real* qacc,
+                              const real* qacc_other, real* efc_Y, const Put& put) {
+  const int nv = m.nv(), stride = m.nvp();
+  Lanes column[MOST_VECTORS * VECTOR_WIDTH];
+  for (int first = 0; first < rows.n; first += VECTOR_WIDTH) {
+    const int number = rows.n - first < VECTOR_WIDTH ? rows.n - first : VECTOR_WIDTH;
+    for (int k = 0; k < nv; k += VECTOR_WIDTH) {
+      load_columns(column + k, rows.J + size_t(first) * stride + k, stride, number, nv - k);
+    }
+    Lanes residual = -load_words(rows.aref + first, number), other = residual, norm = {};
+    Lanes regularised = every(1) / load_words(rows.D + first, number);
+    for (int k = 0; k < nv; ++k) {
+      residual = vector_fma(column[k], every(qacc[k]), residual);
+      other = vector_fma(column[k], every(qacc_other[k]), other);
+    }
+    for (int k = 0; k < nv; ++k) {
+      const Lanes own = column[k] = column[k] / every(qLD[k * nv + k]);
+      norm = vector_fma(own, own, norm);
+      regularised = vector_fma(own, own, regularised);
+      for (int i = k + 1; i < nv; ++i) column[i] = vector_fma(every(-qLD[i * nv + k]), own, column[i]);
+    }
+    for (int k = nv; k % VECTOR_WIDTH; ++k) column[k] = Lanes{};
+    for (int k = 0; k < nv; k += VECTOR_WIDTH) {
+      transpose(column + k);
+      for (int i = 0; i < number; ++i) {
+        store_words(efc_Y + size_t(first + i) * stride + k, column[k + i], stride - k);
+      }
+    }
+    for (int i = 0; i < number; ++i) put(first + i, {residual[i], other[i], norm[i], regularised[i]});
+  }
+}
+#endif
+
 #if SIMENGINE_GPU
 // Columns of a row in registers: as many as leave registers for loads on their way.
 #define MOST_WHITENED (REAL_IS_FLOAT ? 32 : 16)
@@ -111,6 +148,12 @@ DEVICE void whiten_rows(const Model& m, const Rows& rows, const real* qLD, const
 #if SIMENGINE_GPU
   whiten_in_registers(m, rows, qLD, qacc, qacc_other, efc_Y, put);
 #else
+#ifdef MATRIX_VECTORS
+  if (rows.n >= FEWEST_VECTOR_ROWS && fits_vectors(m.nv())) {
+    whiten_in_vectors(m, rows, qLD, qacc, qacc_other, efc_Y, put);
+    return;
+  }
+#endif
   whiten_over_memory(m, rows, qLD, qacc, qacc_other, efc_Y, put);
 #endif
 }

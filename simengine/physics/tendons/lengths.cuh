@@ -28,8 +28,8 @@ DEVICE real tendon_inertia(const Model& m, int v, int w) {
   real sum = 0;
   ROLLED for (int i = begin; i < end; ++i) {
     const int own = m.wrap_byjnt()[i], t = m.wrap_tenid()[own], first = m.tendon_adr()[t];
-    const real armature = m.tendon_armature()[t];
-    if (armature == 0) continue;
+    const auto armature = m.tendon_armature()[t];
+    if (!any_world(armature != 0)) continue;
     ROLLED for (int k = first; k < first + m.tendon_num()[t]; ++k) {
       if (m.wrap_dofadr()[k] == w) sum = fma_(armature * m.wrap_prm()[own], m.wrap_prm()[k], sum);
     }

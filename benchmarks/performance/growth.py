@@ -1,0 +1,93 @@
+"""How the time of a step grows, what a world takes of memory, and how long a program takes to its first step.
+
+Each part is there if its result file is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from benchmarks.scaling import bend, exponents
+
+from .markdown import NONE, speed, table, three_digits
+from .results import RESULTS, Result, Row, load, origin
+
+SCALING, MEMORY, START = "scaling_h200", "memory_h200", "start_h200"
+
+
+def growth() -> str:
+    """The sections whose results are committed, each with its heading."""
+    return "\n\n".join(part for part in (*_scaling(), *_memory(), *_start()) if part)
+
+
+def scaling_table(result: Result) -> str:
+    """The time of a step at each size of each curve, the exponent to the size before, and where the curve bends."""
+    lines = []
+    for curve in dict.fromkeys(row["curve"] for row in result["rows"]):
+        rows = [row for row in result["rows"] if row["curve"] == curve]
+        points = [(row["value"], row["us_per_step"]) for row in rows]
+        shown = (_point(row, slope) for row, slope in zip(rows, exponents(points), strict=True))
+        bent = bend(points)
+        lines.append([curve, "; ".join(shown), NONE if bent is None else f"{bent:,.0f}"])
+    return table(["curve", "size: us a step (exponent)", "bends at"], lines, words=2)
+
+
+def memory_table(result: Result) -> str:
+    """Bytes of a world in each batch, and the error of the first batch that did not fit."""
+    return table(
+        ["model", "worlds", "KiB a world", "GiB", "steps a second"], [_batch(row) for row in result["rows"]], words=1
+    )
+
+
+def start_table(result: Result) -> str:
+    """Seconds from the start of Python to the first step, cold and warm."""
+    names = ("import_s", "load_s", "step_s", "first_step_s")
+    rows = [[row["case"], row["start"], *(f"{row[name]:.2f}" for name in names)] for row in result["rows"]]
+    return table(["case", "kernels", "import", "load", "first step", "together"], rows, words=2)
+
+
+def _point(row: Row, slope: float | None) -> str:
+    return f"{row['value']:,}: {three_digits(row['us_per_step'])}" + ("" if slope is None else f" ({slope:.1f})")
+
+
+def _batch(row: Row) -> list[str]:
+    head = [row["model"], f"{row['worlds']:,}"]
+    if "error" in row:
+        return [*head, NONE, NONE, "does not fit"]
+    return [*head, f"{row['bytes_per_world'] / 1024:.1f}", f"{row['gib']:.2f}", speed(row["steps_per_s"])]
+
+
+def _scaling() -> Iterator[str]:
+    if _there(SCALING):
+        yield "## How the time of a step grows"
+        yield (
+            "Microseconds a step of all worlds. The exponent is the slope from the size before on logarithmic axes: 0 "
+            "where\nmore costs nothing, 1 where the time grows in proportion. A curve bends where its exponent passes "
+            "one half for good:\nbefore, a step takes as long as its launches and its longest chain of dependent work, "
+            "and behind it the GPU is full."
+        )
+        yield scaling_table(load(SCALING))
+        yield origin(SCALING)
+
+
+def _memory() -> Iterator[str]:
+    if _there(MEMORY):
+        yield "## Memory of a world"
+        yield "Memory of all arrays of a batch after it was stepped, with contacts and rows, for growing batches."
+        yield memory_table(load(MEMORY))
+        yield origin(MEMORY)
+
+
+def _start() -> Iterator[str]:
+    if _there(START):
+        yield "## Start"
+        yield (
+            "Seconds of processes that make one step, with an empty cache of kernels (cold) and then with the kernels "
+            "that the\nfirst left there (warm)."
+        )
+        yield start_table(load(START))
+        yield origin(START)
+
+
+def _there(name: str) -> bool:
+    return (RESULTS / f"{name}.json").is_file()

@@ -1,0 +1,382 @@
+// Linear algebra of one world on the host, with columns of a matrix, or rows of a Jacobian, as the entries of vectors.
+// Each entry of a result sees the same operations in the same order as in the loops over memory (dense.cuh,
+// linalg.cuh), and so has their bits.
+#pragma once
+
+#if defined(VECTOR_BYTES) && !defined(TILE) && LANES == 1
+#define MATRIX_VECTORS
+#define MOST_VECTORS (192 / VECTOR_WIDTH)  // of a row of a matrix
+#define FEWEST_COLUMNS 6                   // smaller matrices have too few entries for vectors
+#define FEWEST_VECTOR_ROWS 4
+#define PANEL 4
+
+DEVICE bool fits_vectors(int n) { return n >= FEWEST_COLUMNS && n <= MOST_VECTORS * VECTOR_WIDTH; }
+
+// One step of a substitution: entry `place` of x is divided by its pivot, and its multiple of a column is subtracted
+// from the entries that remain.
+DEVICE Lanes substitute(Lanes x, Lanes column, int place, Lanes pivot, Truths remain) {
+  const Lanes solved = spread(x, place) / pivot, changed = vector_fma(-solved, column, x);
+  return remain ? changed : places() == place ? solved : x;
+}
+
+// VECTOR_WIDTH rows of up to VECTOR_WIDTH columns of a matrix whose rows have `stride` words become vectors of columns.
+// Rows from `rows` on repeat the last.
+DEVICE void load_columns(Lanes* x, const REAL* from, size_t stride, int rows, int columns) {
+  for (int k = 0; k < VECTOR_WIDTH; ++k) x[k] = load_words(from + (k < rows ? k : rows - 1) * stride, columns);
+  transpose(x);
+}
+
+// Whether all bits of a number are zero.
+DEVICE bool is_zero(REAL x) {
+  std::conditional<REAL_IS_FLOAT, uint32_t, uint64_t>::type bits;
+  __builtin_memcpy(&bits, &x, sizeof(bits));
+  return bits == 0;
+}
+
+// A square matrix whose rows are padded to whole vectors. While it is factored, only entries from the diagonal on mean
+// anything: those before it in the vector of the diagonal, and those behind column n, are overwritten with anything.
+struct PaddedMatrix {
+  int n, vectors;  // columns, and vectors of a row
+  Lanes of[MOST_VECTORS * VECTOR_WIDTH * MOST_VECTORS];
+
+  explicit PaddedMatrix(int n) : n(n), vectors((n + VECTOR_WIDTH - 1) / VECTOR_WIDTH) {}
+  Lanes* row(int i) { return of + i * vectors; }
+  REAL* words(int i) { return reinterpret_cast<REAL*>(row(i)); }
+  // Number of columns from the first of vector q on.
+  int columns_from(int q) const { return n - q * VECTOR_WIDTH; }
+  // The first row whose diagonal is in a later vector than that of row i, or n.
+  int next_vector(int i) const {
+    const int next = (i / VECTOR_WIDTH + 1) * VECTOR_WIDTH;
+    return next < n ? next : n;
+  }
+
+  // The upper triangle of a symmetric matrix.
+  void load(const REAL* A) {
+    const int columns = n, count = vectors;
+    for (int i = 0; i < columns; ++i) {
+      Lanes* own = row(i);
+      for (int q = i / VECTOR_WIDTH; q < count; ++q) {
+        own[q] = load_words(A + i * columns + q * VECTOR_WIDTH, columns - q * VECTOR_WIDTH) + every(0);
+      }
+    }
+  }
+
+  // The same from the lower triangle.
+  void load_lower(const REAL* A) {
+    for (int p = 0; p < vectors; ++p) {
+      for (int q = p; q < vectors; ++q) {
+        Lanes x[VECTOR_WIDTH];
+        load_columns(x, A + size_t(q) * VECTOR_WIDTH * n + p * VECTOR_WIDTH, n, columns_from(q), columns_from(p));
+        for (int k = 0; k < VECTOR_WIDTH; ++k) row(p * VECTOR_WIDTH + k)[q] = x[k];
+      }
+    }
+  }
+
+  // H += c v', for vectors of n words each that are padded to whole vectors with zeros.
+  void add_product(const REAL* c, const Lanes* v) {
+    const int columns = n, count = vectors;
+    for (int i = 0; i < columns;) {
+      const int q = i / VECTOR_WIDTH, end = next_vector(i);
+      for (; i < end; ++i) {
+        if (is_zero(c[i])) continue;
+        const Lanes factor = every(c[i]);
+        Lanes* own = row(i);
+        for (int p = q; p < count; ++p) own[p] = vector_fma(factor, v[p], own[p]);
+      }
+    }
+  }
+
+  // The upper triangle becomes that of L', where H = L L'. Pivots are those of mem_factor. Columns of L are removed
+  // from the rest PANEL at a time, one after another.
+  void factor() {
+    const int columns = n, count = vectors;
+    for (int first = 0; first < columns; first += PANEL) {
+      const int end = first + PANEL < columns ? first + PANEL : columns, begin = first / VECTOR_WIDTH;
+      for (int k = first; k < end; ++k) {
+        Lanes* own = row(k);
+        for (int j = first; j < k; ++j) {
+          const Lanes multiple = every(-words(j)[k]), *other = row(j);
+          for (int q = begin; q < count; ++q) own[q] = vector_fma(multiple, other[q], own[q]);
+        }
+        const REAL d = words(k)[k], pivot = sqrt_(d > 0 ? d : REAL_MAX);
+        const Lanes inverse = every(R(1.0) / pivot);
+        for (int q = begin; q < count; ++q) own[q] *= inverse;
+        words(k)[k] = pivot;
+      }
+      for (int i = end, next; i < columns; i = next) {
+        next = next_vector(i);
+        remove_panel(first, i, next);
+      }
+    }
+  }
+
+  // Subtract the products of PANEL columns of L from the rows from `from` to `end`, whose diagonals are in one vector.
+  void remove_panel(int first, int from, int end) {
+    int q = from / VECTOR_WIDTH;
+    for (; q + 2 <= vectors; q += 2) remove_from<2>(first, from, end, q);
+    if (q < vectors) remove_from<1>(first, from, end, q);
+  }
+  template <int COUNT>
+  void remove_from(int first, int from, int end, int q) {
+    const int stride = vectors;
+    const REAL* entry = words(first) + from;
+    Lanes own[PANEL][COUNT], *out = row(from) + q;
+#pragma GCC unroll 4
+    for (int j = 0; j < PANEL; ++j) {
+#pragma GCC unroll 4
+      for (int p = 0; p < COUNT; ++p) own[j][p] = -row(first + j)[q + p];
+    }
+    for (int i = from; i < end; ++i, ++entry, out += stride) {
+      const REAL* of_row[PANEL];
+      bool all_zero = true;
+#pragma GCC unroll 4
+      for (int j = 0; j < PANEL; ++j) {
+        of_row[j] = entry + j * stride * VECTOR_WIDTH;
+        all_zero &= is_zero(*of_row[j]);
+      }
+      if (all_zero) continue;
+#pragma GCC unroll 4
+      for (int p = 0; p < COUNT; ++p) {
+        Lanes x = out[p];
+#pragma GCC unroll 4
+        for (int j = 0; j < PANEL; ++j) x = vector_fma(every(*of_row[j]), own[j][p], x);
+        out[p] = x;
+      }
+    }
+  }
+
+  // From the upper triangle of L' make L, whose entries above the diagonal mean nothing.
+  void turn() {
+    for (int p = 0; p < vectors; ++p) {
+      for (int q = p; q < vectors; ++q) {
+        Lanes x[VECTOR_WIDTH];
+        for (int k = 0; k < VECTOR_WIDTH; ++k) x[k] = row(p * VECTOR_WIDTH + k)[q];
+        transpose(x);
+        for (int k = 0; k < VECTOR_WIDTH; ++k) row(q * VECTOR_WIDTH + k)[p] = x[k];
+      }
+    }
+  }
+
+  // After factor(): x = L^-1 x.
+  void solve_lower(Lanes* x) {
+    const int stride = vectors;
+    for (int p = 0; p < stride; ++p) {
+      const int first = p * VECTOR_WIDTH, number = next_vector(first) - first;
+      const REAL* solved = reinterpret_cast<const REAL*>(x + p);
+      Lanes own = x[p];
+      for (int k = 0; k < number; ++k) {
+        own = substitute(own, row(first + k)[p], k, every(words(first + k)[first + k]), places() > k);
+      }
+      x[p] = own;
+      for (int q = p + 1; q < stride; ++q) {
+        const Lanes* column = row(first) + q;
+        Lanes other = x[q];
+        for (int k = 0; k < number; ++k) other = vector_fma(every(-solved[k]), column[k * stride], other);
+        x[q] = other;
+      }
+    }
+  }
+
+  // After turn(): x = L'^-1 x.
+  void solve_upper(Lanes* x) {
+    const int stride = vectors;
+    for (int p = stride - 1; p >= 0; --p) {
+      const int first = p * VECTOR_WIDTH, number = next_vector(first) - first;
+      const REAL* solved = reinterpret_cast<const REAL*>(x + p);
+      Lanes own = x[p];
+      for (int k = number - 1; k >= 0; --k) {
+        own = substitute(own, row(first + k)[p], k, every(words(first + k)[first + k]), places() < k);
+      }
+      x[p] = own;
+      for (int q = 0; q < p; ++q) {
+        const Lanes* column = row(first) + q;
+        Lanes other = x[q];
+        for (int k = number - 1; k >= 0; --k) other = vector_fma(every(-solved[k]), column[k * stride], other);
+        x[q] = other;
+      }
+    }
+  }
+
+  // x = H^-1 b, for b and x of n words; factors the matrix.
+  void solve(REAL* x, const REAL* b) {
+    Lanes y[MOST_VECTORS];
+    for (int q = 0; q < vectors; ++q) y[q] = load_words(b + q * VECTOR_WIDTH, columns_from(q));
+    factor();
+    solve_lower(y);
+    turn();
+    solve_upper(y);
+    for (int q = 0; q < vectors; ++q) store_words(x + q * VECTOR_WIDTH, y[q], columns_from(q));
+  }
+
+  // After turn(): L, zero above the diagonal.
+  void store_lower(REAL* L) {
+    const Truths place = places();
+    for (int i = 0; i < n; ++i) {
+      for (int q = 0; q < vectors; ++q) {
+        const Lanes x = place + q * VECTOR_WIDTH <= Truths{} + i ? row(i)[q] : Lanes{};
+        store_words(L + i * n + q * VECTOR_WIDTH, x, columns_from(q));
+      }
+    }
+  }
+};
+
+// L becomes the Cholesky factor of A, zero above the diagonal. A may be L; only its lower triangle is read.
+DEVICE_CALL void factor_in_vectors(REAL* L, const REAL* A, int n) {
+  PaddedMatrix H(n);
+  H.load_lower(A);
+  H.factor();
+  H.turn();
+  H.store_lower(L);
+}
+
+// In place: x becomes the solution of L L' x = x.
+DEVICE_CALL void solve_in_vectors(REAL* x, const REAL* L, int n) {
+  const int vectors = (n + VECTOR_WIDTH - 1) / VECTOR_WIDTH;
+  Lanes y[MOST_VECTORS], column[VECTOR_WIDTH];
+  for (int q = 0; q < vectors; ++q) y[q] = load_words(x + q * VECTOR_WIDTH, n - q * VECTOR_WIDTH);
+  for (int p = 0; p < vectors; ++p) {
+    const int first = p * VECTOR_WIDTH, columns = n - first < VECTOR_WIDTH ? n - first : VECTOR_WIDTH;
+    const REAL* solved = reinterpret_cast<const REAL*>(y + p);
+    Lanes own = y[p];
+    load_columns(column, L + first * n + first, n, n - first, columns);
+    for (int k = 0; k < columns; ++k) {
+      own = substitute(own, column[k], k, every(L[(first + k) * n + first + k]), places() > k);
+    }
+    y[p] = own;
+    for (int q = p + 1; q < vectors; ++q) {
+      Lanes other = y[q];
+      load_columns(column, L + q * VECTOR_WIDTH * n + first, n, n - q * VECTOR_WIDTH, columns);
+      for (int k = 0; k < columns; ++k) other = vector_fma(every(-solved[k]), column[k], other);
+      y[q] = other;
+    }
+  }
+  for (int p = vectors - 1; p >= 0; --p) {
+    const int first = p * VECTOR_WIDTH, columns = n - first < VECTOR_WIDTH ? n - first : VECTOR_WIDTH;
+    const REAL* solved = reinterpret_cast<const REAL*>(y + p);
+    Lanes own = y[p];
+    for (int k = columns - 1; k >= 0; --k) {
+      const REAL* row = L + (first + k) * n + first;
+      own = substitute(own, load_words(row, k), k, every(row[k]), places() < k);
+    }
+    y[p] = own;
+    for (int q = 0; q < p; ++q) {
+      Lanes other = y[q];
+      for (int k = columns - 1; k >= 0; --k) {
+        const REAL* row = L + (first + k) * n + q * VECTOR_WIDTH;
+        other = vector_fma(every(-solved[k]), load_words(row, VECTOR_WIDTH), other);
+      }
+      y[q] = other;
+    }
+  }
+  for (int q = 0; q < vectors; ++q) store_words(x + q * VECTOR_WIDTH, y[q], n - q * VECTOR_WIDTH);
+}
+
+// In place: x becomes the solution of A x = x, by elimination without pivoting, as in lu_solve.
+DEVICE_CALL void eliminate_in_vectors(REAL* x, const REAL* A, int n) {
+  PaddedMatrix H(n);
+  const int vectors = H.vectors;
+  const Truths place = places();
+  Lanes y[MOST_VECTORS];
+  REAL* word = reinterpret_cast<REAL*>(y);
+  for (int q = 0; q < vectors; ++q) y[q] = load_words(x + q * VECTOR_WIDTH, H.columns_from(q));
+  for (int i = 0; i < n; ++i) {
+    for (int q = 0; q < vectors; ++q) H.row(i)[q] = load_words(A + i * n + q * VECTOR_WIDTH, H.columns_from(q));
+  }
+  for (int k = 0; k < n - 1; ++k) {
+    const REAL inverse = reciprocal_(H.words(k)[k]);
+    const Lanes* own = H.row(k);
+    for (int i = k + 1; i < n; ++i) {
+      const REAL factor = H.words(i)[k] * inverse;
+      if (factor == 0) continue;
+      Lanes* other = H.row(i);
+      for (int q = (k + 1) / VECTOR_WIDTH; q < vectors; ++q) other[q] = vector_fma(every(-factor), own[q], other[q]);
+      word[i] = fma_(-factor, word[k], word[i]);
+    }
+  }
+  H.turn();
+  H.solve_upper(y);
+  for (int q = 0; q < vectors; ++q) store_words(x + q * VECTOR_WIDTH, y[q], H.columns_from(q));
+}
+
+// out[r] = row r of J times x, for rows of `stride` words.
+DEVICE_CALL void rows_times_in_vectors(int nrow, const REAL* J, int stride, const REAL* x, REAL* out) {
+  for (int first = 0; first < nrow; first += VECTOR_WIDTH) {
+    Lanes sum = {};
+    for (int begin = 0; begin < stride; begin += VECTOR_WIDTH) {
+      const int columns = stride - begin < VECTOR_WIDTH ? stride - begin : VECTOR_WIDTH;
+      Lanes column[VECTOR_WIDTH];
+      load_columns(column, J + size_t(first) * stride + begin, stride, nrow - first, columns);
+      for (int k = 0; k < columns; ++k) sum = vector_fma(column[k], every(x[begin + k]), sum);
+    }
+    store_words(out + first, sum, nrow - first);
+  }
+}
+
+// out = y + sum over rows of f[r] J[r], for n entries; y may be null.
+DEVICE_CALL void add_rows_in_vectors(int nrow, const REAL* J, int stride, const REAL* f, const REAL* y, REAL* out,
+                                     int n) {
+  for (int begin = 0; begin < n; begin += VECTOR_WIDTH) {
+    Lanes sum = y ? load_words(y + begin, n - begin) : Lanes{};
+    for (int r = 0; r < nrow; ++r) {
+      sum = vector_fma(load_words(J + size_t(r) * stride + begin, n - begin), every(f[r]), sum);
+    }
+    store_words(out + begin, sum, n - begin);
+  }
+}
+
+// out = A x for a symmetric matrix.
+DEVICE_CALL void multiply_in_vectors(const REAL* A, const REAL* x, REAL* out, int n) {
+  for (int begin = 0; begin < n; begin += VECTOR_WIDTH) {
+    Lanes sum = {};
+    for (int j = 0; j < n; ++j) sum = vector_fma(load_words(A + j * n + begin, n - begin), every(x[j]), sum);
+    store_words(out + begin, sum, n - begin);
+  }
+}
+
+// As solve_by_loops.
+DEVICE_CALL REAL solve_with_rows_in_vectors(REAL* x, const REAL* A, const REAL* d, REAL scale, int nrow, const REAL* J,
+                                            int stride, const REAL* D, const REAL* residual, const REAL* b,
+                                            REAL* gradient, REAL floor, int n) {
+  PaddedMatrix H(n);
+  const int vectors = H.vectors;
+  Lanes right[MOST_VECTORS], row[MOST_VECTORS], scaled[MOST_VECTORS];
+  REAL *word = reinterpret_cast<REAL*>(right), *entry = reinterpret_cast<REAL*>(row), norm = 0;
+  H.load(A);
+  for (int i = 0; i < n && scale != 0; ++i) H.words(i)[i] += scale * d[i];
+  for (int q = 0; q < vectors; ++q) right[q] = load_words(b + q * VECTOR_WIDTH, H.columns_from(q)) + every(0);
+  for (int r = 0; r < nrow; ++r) {
+    if (!(residual[r] < 0)) continue;
+    for (int q = 0; q < vectors; ++q) {
+      row[q] = load_words(J + size_t(r) * stride + q * VECTOR_WIDTH, H.columns_from(q));
+      scaled[q] = every(D[r]) * row[q];
+      right[q] = vector_fma(every(-residual[r]), scaled[q], right[q]);
+    }
+    H.add_product(entry, scaled);
+  }
+  for (int i = 0; i < n; ++i) {
+    if (gradient) gradient[i] = word[i];
+    norm = fma_(word[i], word[i], norm);
+  }
+  if (gradient && norm < floor) return norm;
+  H.solve(x, word);
+  return norm;
+}
+
+// Dot product of two functions of an index below n, which return vectors of entries from that index on, zero from n on.
+// Sixteen partial sums are added up in one order, whatever the width of the vectors.
+template <class Left, class Right>
+DEVICE REAL dot_in_vectors(int n, const Left& left, const Right& right) {
+  const int parts = 16 / VECTOR_WIDTH;
+  Lanes sum[parts] = {};
+  for (int begin = 0; begin < n; begin += 16) {
+    for (int p = 0; p < parts && begin + p * VECTOR_WIDTH < n; ++p) {
+      sum[p] = vector_fma(left(begin + p * VECTOR_WIDTH), right(begin + p * VECTOR_WIDTH), sum[p]);
+    }
+  }
+  REAL* word = reinterpret_cast<REAL*>(sum);
+  for (int half = 8; half; half /= 2) {
+    for (int i = 0; i < half; ++i) word[i] += word[i + half];
+  }
+  return word[0];
+}
+#endif
