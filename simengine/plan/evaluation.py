@@ -158,7 +158,8 @@ def _in_variant(selection: Selection, item: Launch | Await) -> Launch | Await:
     if isinstance(item, Await):
         return item
     kernel = in_tiles(item.kernel) if selection.tiled else item.kernel
-    return item._replace(kernel=variant_for(selection.model, kernel, selection.matrix_rows, selection.dual_rows))
+    rows = (selection.matrix_rows, selection.dual_rows, selection.branches)
+    return item._replace(kernel=variant_for(selection.model, kernel, *rows))
 
 
 def _kernels(launches: Launches) -> tuple[Kernel, ...]:

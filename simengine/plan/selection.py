@@ -43,6 +43,7 @@ class Selection:
         matrix_rows: rows of the matrices that kernels hold in registers, two in each lane; 0 if they hold none so.
         dual_rows: the most rows of an island that PGS has in registers; 0 if it has none there.
         tiles: whether worlds may share tiles.
+        branches: whether matrices have entries along the branches of trees only.
     """
 
     model: ModelTable
@@ -53,6 +54,7 @@ class Selection:
     matrix_rows: int = 0
     dual_rows: int = 0
     tiles: bool = False
+    branches: bool = False
 
     @property
     def merged(self) -> bool:
@@ -109,7 +111,13 @@ class Selection:
         sensing = (self._sense_motion(),) if self.wanted & SENSED else ()
         if "sensordata" in self.wanted and self.model.senses("distance"):
             sensing = (*sensing, catalogue.SENSE_DISTANCE)
-        return (*self._smooth(), *self.on_demand(), *sensing)
+        factor = (catalogue.single(catalogue.FACTOR_M),) if self._factors_apart else ()
+        return (*self._smooth(), *factor, *self.on_demand(), *sensing)
+
+    @property
+    def _factors_apart(self) -> bool:
+        """Whether the dense factor of the inertia takes a kernel of its own."""
+        return self.branches and ("qLD" in self.wanted or bool(self.model.opt_noslip_iterations))
 
     def _smooth(self) -> tuple[Kernel, ...]:
         model = self.model
