@@ -58,6 +58,7 @@ _HEADERS_AFTER_MODEL = (
     "contact.cuh",
     "hull.cuh",
     "box.cuh",
+    "sites.cuh",
     "lengths.cuh",
     "springs.cuh",
     "wrap.cuh",

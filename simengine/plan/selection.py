@@ -94,12 +94,17 @@ class Selection:
         """
         general = self.model.general_position
         if self.tiled:
-            return tiled_position(self.model)
+            return tiled_position(self.model, self._reads_sites)
         if self.model.nsearch and not works_in_blocks(self.model):
-            return (*fitting(self.model, catalogue.POSES_GENERAL), *catalogue.SEARCHES)
+            return (*fitting(self.model, catalogue.poses(True, self._reads_sites)), *catalogue.SEARCHES)
         if self.merged:
-            return catalogue.position_in_two(general)
-        return fitting(self.model, catalogue.position(general))
+            return catalogue.position_in_two(general, self._reads_sites)
+        return fitting(self.model, catalogue.position(general, self._reads_sites))
+
+    @property
+    def _reads_sites(self) -> bool:
+        """Whether somebody reads the frames of sites: actuators, sensors, or whom the step returns to."""
+        return self.model.has_site_actuators or bool(self.wanted & {*catalogue.SITES.writes, *SENSED})
 
     @property
     def search_parts(self) -> int:

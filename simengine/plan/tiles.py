@@ -78,13 +78,18 @@ def moves_in_tiles(model: ModelTable) -> bool:
     return not (model.general_smooth or model.has_adhesion)
 
 
-def tiled_position(model: ModelTable) -> tuple[Kernel, Kernel]:
-    """The tiled kernel of a model that has one, and the kernel of its counts."""
-    sites = model.general_position
+def tiled_position(model: ModelTable, sites: bool) -> tuple[Kernel, Kernel]:
+    """The tiled kernel of a model that has one, and the kernel of its counts.
+
+    Args:
+        model: model of the worlds.
+        sites: whether somebody reads the frames of sites.
+    """
+    sites = sites and model.general_position
     if not moves_in_tiles(model):
         tiled = FRAMES_SITES if sites else FRAMES
     elif model.has_fluid:
         tiled = MOTION_FLUID_SITES if sites else MOTION_FLUID
     else:
         tiled = MOTION_SITES if sites else MOTION
-    return tiled, COUNTING_GENERAL if sites else COUNTING
+    return tiled, COUNTING_GENERAL if model.general_position else COUNTING
