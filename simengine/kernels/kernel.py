@@ -22,7 +22,7 @@ _WARP = 32
 
 
 def branch_words(nv: int, entries: int | None = None) -> int:
-    """Words of BranchRows (branch_rows.cuh) for nv dofs and a number of entries; by default, as many as there can be."""
+    """Words of BranchRows (branch_rows.cuh) for nv dofs and a number of entries, by default the most there can be."""
     rows = padded(nv)
     if entries is None:
         entries = rows * (rows + 4) // 2  # one branch has all dofs; each row starts at a multiple of four
@@ -214,9 +214,15 @@ class Kernel:
         hessian = 4 * (self.matrix_rows - _WARP) if self.matrix_rows else memory
         if self.along_branches:
             # constraint rows may join branches
-            rows = any("efc_J" in stage.reads for stage in self.stages)
-            hessian = branch_words(sizes["nv"], None if rows else sizes["nbranch"])
-        extra = {"nvp": padded(sizes["nv"]), "nhessian": hessian, "npull": self._pull_words(nrow)}
+            joined = any("efc_J" in stage.reads for stage in self.stages)
+            hessian = branch_words(sizes["nv"], None if joined else sizes["nbranch"])
+        of_trees = branch_words(sizes["nv"], sizes.get("nbranch", 0))
+        extra = {
+            "nvp": padded(sizes["nv"]),
+            "nhessian": hessian,
+            "npull": self._pull_words(nrow),
+            "nbranches": of_trees,
+        }
         sized = []
         for item in self.scratch_items:
             if item.name in shapes:

@@ -121,8 +121,8 @@ class Selection:
 
     @property
     def _factors_apart(self) -> bool:
-        """Whether the dense factor of the inertia takes a kernel of its own."""
-        return self.branches and ("qLD" in self.wanted or bool(self.model.opt_noslip_iterations))
+        """Whether somebody wants the dense factor of the inertia, which no other kernel needs."""
+        return self.branches and "qLD" in self.wanted
 
     def _smooth(self) -> tuple[Kernel, ...]:
         model = self.model

@@ -24,7 +24,7 @@ _MOST_ROWS_OF_128_REGISTERS = 48  # with more, four blocks of 128 threads on a m
 _ALONG_BRANCHES = frozenset((catalogue.SOLVE_NEWTON_UNILATERAL, catalogue.SOLVE_NEWTON_GENERAL, catalogue.EULER))
 """Stages with matrices along branches, beside those that have a form for it."""
 
-_BLOCKS_ALONG_BRANCHES = 3  # of 128 threads on a multiprocessor; shared memory lets no more worlds on it
+_BLOCKS_ALONG_BRANCHES = 4  # of 128 threads on a multiprocessor; shared memory lets no more worlds on it
 
 _BLOCKS_WITH_DUAL_ROWS = 4  # of 128 threads on a multiprocessor; with five, a thread's registers would spill
 
@@ -156,5 +156,5 @@ def with_branches() -> tuple[Kernel, ...]:
     """Every variant with matrices along branches."""
     solvers = (catalogue.SOLVE_NEWTON_UNILATERAL.name, catalogue.SOLVE_NEWTON_GENERAL.name)
     launched = (k for i, s in product(("", *catalogue.INTEGRATORS), solvers) for k in catalogue.step_kernels(i, s))
-    kernels = {k.name: k for k in (*launched, catalogue.single(catalogue.ACCELERATION))}
+    kernels = {k.name: k for k in (*launched, catalogue.NOSLIP_KERNEL, catalogue.single(catalogue.ACCELERATION))}
     return tuple(variant for k in kernels.values() if (variant := along_branches(k)) != k)

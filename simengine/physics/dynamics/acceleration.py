@@ -29,7 +29,7 @@ ACCELERATION_BRANCHES = replace(
     form=Form.BRANCHES,
     of=("acceleration",),
     reads=(*ACCELERATION.reads[:-1], "qM"),
-    scratch=(*ACCELERATION.scratch, ("hessian", ("nhessian",))),
+    scratch=(*ACCELERATION.scratch, ("branches", ("nbranches",))),
     symmetric=True,
     jax="",
 )

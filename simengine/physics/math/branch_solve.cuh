@@ -161,6 +161,19 @@ DEVICE void factor_branches(const BranchRows& B, real* x) {
   }
 }
 
+// x becomes inv(L') x, as in factor_branches.
+DEVICE void solve_from_leaves(const BranchRows& B, real* x) {
+  ROLLED for (int k = B.n - 1; k >= 0; --k) {
+    const int at = B.start[k];
+    const real x_k = x[k];
+    LANE_FOR(t, B.depth[k]) {
+      real* entry = x + B.dofs[at + t];
+      *entry = fma_(-B.entry[at + t], x_k, *entry);
+    }
+    lane_sync();
+  }
+}
+
 // x becomes inv(L) inv(D) x, and so the solution after factor_branches: four dofs at a time.
 DEVICE void solve_to_leaves(const BranchRows& B, real* x) {
   LANE_FOR(k, B.n) x[k] *= B.entry[B.start[k] + B.depth[k]];
