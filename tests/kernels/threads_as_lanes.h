@@ -61,6 +61,7 @@ unsigned lane_match(int x) {
   lane_sync();
   return found;
 }
+int lane_any(int x) { return lane_ballot(x) != 0; }
 int lane_most(int x) {
   slots[lane_id] = x;
   lane_sync();

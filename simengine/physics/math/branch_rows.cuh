@@ -51,27 +51,10 @@ DEVICE void join_branches(int* parent, int a, int b) {
   }
 }
 
-// Join the branches of all dofs where some of `number` constraint rows, of `stride` words, have an entry.
-DEVICE void join_rows(const Model& m, const BranchRows& B, const real* rows, int number, int stride) {
-  const auto moves_rows = [&](int i) {
-    bool any = false;
-    for (int k = 0; k < number; ++k) any |= rows[k * stride + i] != 0;
-    return any;
-  };
-  int last = -1, apart = -1;
-  LANE_FOR(i, B.n) {
-    if (moves_rows(i)) last = i;
-  }
-  last = lane_most(last);
-  if (last < 0) return;
-  // most rows have entries on one branch of the tree
-  const int body = m.dof_bodyid()[last];
-  LANE_FOR(i, last) {
-    const int upper = m.dof_bodyid()[i];
-    if (!(upper <= body && body <= m.body_last()[upper]) && moves_rows(i)) apart = i;
-  }
-  apart = lane_most(apart);
-  ROLLED while (apart >= 0) {
+// Join the branches of all dofs where some of `number` constraint rows, of `stride` words, have an entry; `last` is the
+// last of these dofs.
+DEVICE void join_dofs(const BranchRows& B, const real* rows, int number, int stride, int last) {
+  ROLLED for (int apart = 0; apart >= 0;) {
     LANE_FOR(i, B.n) B.c[i] = 0;
     lane_sync();
     if (lane() == 0) {
@@ -80,11 +63,51 @@ DEVICE void join_rows(const Model& m, const BranchRows& B, const real* rows, int
     lane_sync();
     apart = -1;
     LANE_FOR(i, last) {
-      if (B.c[i] == 0 && moves_rows(i)) apart = i;
+      bool there = false;
+      for (int k = 0; k < number; ++k) there |= rows[k * stride + i] != 0;
+      if (there && B.c[i] == 0) apart = i;
     }
     apart = lane_most(apart);
     if (apart >= 0 && lane() == 0) join_branches(B.parent, last, apart);
     lane_sync();
+  }
+}
+
+// Join branches that constraint rows couple, for rows r to r + 3 of nrow. Most have entries on one branch of the tree.
+template <typename Together>
+DEVICE void join_rows(const Model& m, const BranchRows& B, const real* J, int r, int nrow, int stride,
+                      Together together) {
+  const real* row[4];
+  int last[4], apart[4];
+  UNROLLED for (int q = 0; q < 4; ++q) {
+    row[q] = J + size_t(r + q < nrow ? r + q : r) * stride;
+    last[q] = apart[q] = -1;
+  }
+  LANE_FOR_LOADS(i, B.n) {
+    UNROLLED for (int q = 0; q < 4; ++q) last[q] = row[q][i] != 0 ? i : last[q];
+  }
+  UNROLLED for (int q = 0; q < 4; ++q) last[q] = lane_most(last[q]);
+  LANE_FOR(i, B.n) {
+    const int upper = m.dof_bodyid()[i], end = m.body_last()[upper];
+    UNROLLED for (int q = 0; q < 4; ++q) {
+      const int body = last[q] >= 0 ? m.dof_bodyid()[last[q]] : 0;
+      const bool above = i <= last[q] && upper <= body && body <= end;
+      if (row[q][i] != 0 && !above) apart[q] = i;
+    }
+  }
+  UNROLLED for (int q = 0; q < 4; ++q) apart[q] = lane_any(apart[q] >= 0) ? 0 : -1;
+  ROLLED for (int q = 0; q < 4 && r + q < nrow; ++q) {
+    const int number = together(r + q);
+    int end = q == 0 ? last[0] : q == 1 ? last[1] : q == 2 ? last[2] : last[3];
+    const int beside = q == 0 ? apart[0] : q == 1 ? apart[1] : q == 2 ? apart[2] : apart[3];
+    const real* rows = J + size_t(r + q) * stride;
+    if (number > 1) {
+      LANE_FOR(i, B.n) {
+        for (int k = 0; k < number; ++k) end = rows[k * stride + i] != 0 && i > end ? i : end;
+      }
+      end = lane_most(end);
+    }
+    if (end >= 0 && (number > 1 || (number && beside >= 0))) join_dofs(B, rows, number, stride, end);
   }
 }
 
@@ -112,10 +135,7 @@ DEVICE BranchRows branches_of(const Model& m, int nrow, const real* J, int strid
   const BranchRows B = place_branches(memory, m.nv(), most_entries(m.nv()));
   LANE_FOR(i, B.n) B.parent[i] = m.dof_parentid()[i];
   lane_sync();
-  ROLLED for (int r = 0; r < nrow; ++r) {
-    const int number = together(r);
-    if (number) join_rows(m, B, J + size_t(r) * stride, number, stride);
-  }
+  ROLLED for (int r = 0; r < nrow; r += 4) join_rows(m, B, J, r, nrow, stride, together);
   list_branches(B);
   return B;
 }

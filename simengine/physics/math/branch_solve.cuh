@@ -89,9 +89,25 @@ DEVICE void add_product(const BranchRows& B, int last) {
   }
 }
 
-// Add row r of J to the matrix and to the right side y; `own` is what it adds, and cone_entry(r, i) is column i of W J.
+// Four entries of a row of J for each lane, from column `first` on; the next of them LANES columns further.
+struct FourEntries {
+  real at[4];
+};
+
+DEVICE FourEntries four_entries(const BranchRows& B, const real* row, int first) {
+  FourEntries four;
+  UNROLLED for (int q = 0; q < 4; ++q) {
+    const int i = first + q * LANES + lane();
+    four.at[q] = i < B.n ? row[i] : R(0.0);
+  }
+  return four;
+}
+
+// Add row r of J to the matrix and to the right side y; `own` is what it adds, `four` are its first entries, and
+// cone_entry(r, i) is column i of W J.
 template <typename ConeEntry>
-DEVICE void add_row(const BranchRows& B, const real* row, int r, const RowTerm& own, ConeEntry cone_entry, real* y) {
+DEVICE void add_row(const BranchRows& B, const real* row, int r, const RowTerm& own, FourEntries four,
+                    ConeEntry cone_entry, real* y) {
   if (own.dof >= 0) {
     const int t = B.depth[own.dof];
     if (lane() == own.dof % LANES) y[own.dof] += own.force;
@@ -100,19 +116,22 @@ DEVICE void add_row(const BranchRows& B, const real* row, int r, const RowTerm& 
   }
   int last = -1, number = 0;
   lane_sync();  // the vectors of the row before are read
-  ROLLED for (int first = 0; first < B.n; first += LANES) {
-    const int i = first + lane();
-    const real v = i < B.n ? row[i] : R(0.0);
-    const real c = i >= B.n ? R(0.0) : own.cone ? cone_entry(r, i) : own.weight * v;
-    if (i < B.n) {
-      y[i] = fma_(own.force, v, y[i]);
-      B.v[i] = v;
-      B.c[i] = c;
+  ROLLED for (int first = 0; first < B.n; first += 4 * LANES) {
+    if (first) four = four_entries(B, row, first);
+    UNROLLED for (int q = 0; q < 4; ++q) {
+      const int i = first + q * LANES + lane();
+      const real v = four.at[q];
+      const real c = i >= B.n ? R(0.0) : own.cone ? cone_entry(r, i) : own.weight * v;
+      if (i < B.n) {
+        y[i] = fma_(own.force, v, y[i]);
+        B.v[i] = v;
+        B.c[i] = c;
+      }
+      int there;
+      lane_rank(c != 0 || v != 0, &there);
+      number += there;
+      if (c != 0 || v != 0) last = i;
     }
-    int there;
-    lane_rank(c != 0 || v != 0, &there);
-    number += there;
-    if (c != 0 || v != 0) last = i;
   }
   last = lane_most(last);
   lane_sync();
@@ -205,18 +224,31 @@ DEVICE void solve_to_leaves(const BranchRows& B, real* x) {
   }
 }
 
-// Call visit(r) for each row r < n where wanted(r), by all lanes together.
-template <typename Wanted, typename Visit>
-DEVICE void for_each_row(int n, const Wanted& wanted, const Visit& visit) {
+// Add the rows of J that add something. The first entries of a row are loaded while the row before is added.
+template <typename Term, typename ConeEntry>
+DEVICE void add_row_terms(const BranchRows& B, int nrow, const real* J, int stride, Term term, ConeEntry cone_entry,
+                     real* y) {
+  const auto adds = [&](int r) {
+    const RowTerm own = term(r);
+    return own.force != 0 || own.weight != 0;
+  };
 #if SIMENGINE_GPU
-  ROLLED for (int first = 0; first < n; first += LANES) {
-    const int own = first + lane();
-    unsigned left = lane_ballot(own < n && wanted(own));
-    ROLLED for (; left; left &= left - 1) visit(first + lowest_bit(left));
+  ROLLED for (int first = 0; first < nrow; first += LANES) {
+    unsigned left = lane_ballot(first + lane() < nrow && adds(first + lane()));
+    FourEntries next = {{0, 0, 0, 0}};
+    if (left) next = four_entries(B, J + size_t(first + lowest_bit(left)) * stride, 0);
+    ROLLED while (left) {
+      const int r = first + lowest_bit(left);
+      const FourEntries four = next;
+      left &= left - 1;
+      if (left) next = four_entries(B, J + size_t(first + lowest_bit(left)) * stride, 0);
+      add_row(B, J + size_t(r) * stride, r, term(r), four, cone_entry, y);
+    }
   }
 #else
-  for (int r = 0; r < n; ++r) {
-    if (wanted(r)) visit(r);
+  for (int r = 0; r < nrow; ++r) {
+    const real* row = J + size_t(r) * stride;
+    if (adds(r)) add_row(B, row, r, term(r), four_entries(B, row, 0), cone_entry, y);
   }
 #endif
 }
@@ -232,11 +264,7 @@ DEVICE real solve_along_branches(const BranchRows& B, real* x, const real* A, co
   load_branches(B, A, d, scale);
   LANE_FOR(i, B.n) x[i] = b[i];
   lane_sync();
-  const auto adds = [&](int r) {
-    const RowTerm own = term(r);
-    return own.force != 0 || own.weight != 0;
-  };
-  for_each_row(nrow, adds, [&](int r) { add_row(B, J + size_t(r) * stride, r, term(r), cone_entry, x); });
+  add_row_terms(B, nrow, J, stride, term, cone_entry, x);
   real norm = 0;
   lane_sync();
   LANE_FOR(i, B.n) {
