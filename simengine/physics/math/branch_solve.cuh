@@ -67,6 +67,9 @@ DEVICE void branches_mul(const BranchRows& B, const real* A, const real* x, real
   lane_sync();
 }
 
+// Four dofs of a branch by one load, from a multiple of four on; those beyond its end have any number.
+DEVICE unsigned four_dofs(const BranchRows& B, int at) { return *reinterpret_cast<const unsigned*>(B.dofs + at); }
+
 // Add c v' along the branch of dof `last`, for the vectors of B.
 DEVICE void add_product(const BranchRows& B, int last) {
   const int at = B.start[last], entries = B.depth[last] + 1;
@@ -74,11 +77,12 @@ DEVICE void add_product(const BranchRows& B, int last) {
     const int t = first + lane();
     const real v = t < entries ? B.v[B.dofs[at + t]] : R(0.0);
     ROLLED for (int a = first & ~3; a < entries; a += 4) {
+      const unsigned four = four_dofs(B, at + a);
       real c[4], entry[4];
       int to[4];
       UNROLLED for (int q = 0; q < 4; ++q) {
-        const int dof = a + q < entries ? B.dofs[at + a + q] : -1;
-        c[q] = dof >= 0 ? B.c[dof] : R(0.0);
+        const int dof = four >> 8 * q & 255u;
+        c[q] = a + q < entries ? B.c[dof] : R(0.0);
         to[q] = c[q] != 0 && t <= a + q ? B.start[dof] + t : -1;
       }
       UNROLLED for (int q = 0; q < 4; ++q) entry[q] = to[q] >= 0 ? B.entry[to[q]] : R(0.0);
@@ -156,12 +160,13 @@ DEVICE void factor_branches(const BranchRows& B, real* x) {
       const int t = first + lane();
       const real v = t < above ? row[t] : R(0.0);
       ROLLED for (int a = first & ~3; a < above; a += 4) {
-        const Vec4 four = *reinterpret_cast<const Vec4*>(row + a);
-        const real l[4] = {four.x * inverse, four.y * inverse, four.z * inverse, four.w * inverse};
+        const Vec4 under = *reinterpret_cast<const Vec4*>(row + a);
+        const real l[4] = {under.x * inverse, under.y * inverse, under.z * inverse, under.w * inverse};
+        const unsigned four = four_dofs(B, at + a);
         real entry[4];
         int to[4];
         UNROLLED for (int q = 0; q < 4; ++q) {
-          to[q] = a + q < above && t <= a + q ? B.start[B.dofs[at + a + q]] + t : -1;
+          to[q] = a + q < above && t <= a + q ? B.start[four >> 8 * q & 255u] + t : -1;
           entry[q] = to[q] >= 0 ? B.entry[to[q]] : R(0.0);
         }
         UNROLLED for (int q = 0; q < 4; ++q) {
