@@ -82,6 +82,7 @@ _HEADERS_AFTER_MODEL = (
     "contact_sensor.cuh",
     "random.cuh",
     "row_law.cuh",
+    "weighted_rows.cuh",
     "primal.cuh",
     "newton_tile.cuh",
     "cone_update.cuh",

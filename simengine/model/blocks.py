@@ -19,11 +19,6 @@ FEWEST_DOFS = 65
 FEWEST_DOFS_ON_A_CPU = 17
 """The same on a CPU, where calls are cheap, and a single thread does the work, which grows as the cube of the dofs."""
 
-MOST_DOFS_IN_ONE = 128
-FEWEST_DOFS_OF_A_LARGE_TREE = 16
-"""Most dofs of a world, and fewest of its largest block, for which a GPU solves the world as one problem: steps need
-not wait for islands to be counted, and kernels are few. In a heap of small bodies, contacts couple most dofs."""
-
 MOST_DENSE_DOFS = 64
 """Most dofs of an island that is solved with dense matrices; for larger ones, sparse matrices cost less."""
 
@@ -40,11 +35,6 @@ def worth_blocks(mj: mujoco.MjModel, fewest: int = FEWEST_DOFS) -> bool:
     blocks = len(_boundaries(mj)) - 1
     as_mujoco = blocks == mj.ntree and not mj.opt.disableflags & _NO_ISLANDS
     return bool(mj.nv >= fewest and blocks > 1 and (mj.opt.solver != _PGS or as_mujoco))
-
-
-def worth_one_problem(nv: int, widest: int) -> bool:
-    """Whether a GPU solves worlds of nv dofs, `widest` of them in the largest block, as one problem."""
-    return nv <= MOST_DOFS_IN_ONE and widest >= FEWEST_DOFS_OF_A_LARGE_TREE
 
 
 def block_table(mj: mujoco.MjModel, split: bool) -> tuple[dict[str, np.ndarray], dict[str, int]]:

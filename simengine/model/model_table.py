@@ -10,7 +10,7 @@ import numpy as np
 
 from simengine.errors import UnsupportedModelError
 from simengine.model.actuators import needs_general_actuation
-from simengine.model.blocks import FEWEST_DOFS_ON_A_CPU, block_table, worth_blocks, worth_one_problem
+from simengine.model.blocks import FEWEST_DOFS_ON_A_CPU, block_table, worth_blocks
 from simengine.model.build import build_arrays, build_options, build_sizes, initial_state, search_sizes, typed
 from simengine.model.colliders import MOST_LISTED, Census, collider_table, most_slots, take_census
 from simengine.model.hfields import most_cells
@@ -201,21 +201,6 @@ class ModelTable:
         other = copy(self)
         other.arrays, other.sizes = dict(self.arrays), dict(self.sizes)
         other._split(True)
-        return other
-
-    def on_a_gpu(self) -> ModelTable:
-        """The model in the form that costs a GPU least: worlds of a few large trees are solved as one problem there.
-
-        What `solve_by_islands` chose is kept.
-        """
-        newton = self.solver in ("solve_newton_unilateral", "solve_newton_general")
-        if not (self.has_islands and newton and not self._split_was_chosen and not self.finds_pairs):
-            return self
-        if not worth_one_problem(self.nv, self.nwidest):
-            return self
-        other = copy(self)
-        other.arrays, other.sizes = dict(self.arrays), dict(self.sizes)
-        other._split(False)
         return other
 
     def solve_dense_up_to(self, dofs: int) -> None:

@@ -17,7 +17,7 @@ from simengine.plan.islands import for_large, island_solution
 from simengine.plan.pairs import PAIR_KERNELS
 from simengine.plan.selection import Selection, fields_needed
 from simengine.plan.tiles import in_tiles
-from simengine.plan.variants import variant_for
+from simengine.plan.variants import variant_for, with_jacobian_in_memory
 from simengine.state.fields import (
     COLUMNS,
     HUGE_ISLANDS,
@@ -214,6 +214,9 @@ def _solution(selection: Selection) -> Launches:
 
     def finish(size_class: int, column: str, member: int, suffix: str) -> Launch:
         kernel = catalogue.finish(selection.integrator, model.solver, size_class == NUM_CLASSES - 1)
+        most_rows = size_class == NUM_CLASSES - 2  # of those in scratch
+        if selection.matrix_rows and most_rows and not selection.merges_solvers and kernel.solves_symmetric:
+            kernel = with_jacobian_in_memory(kernel)
         return of(kernel, column, member, size_class, suffix)
 
     classes = selection.row_classes

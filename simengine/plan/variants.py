@@ -70,6 +70,16 @@ def with_matrix_rows(kernel: Kernel, rows: int) -> Kernel:
     )
 
 
+def with_jacobian_in_memory(kernel: Kernel) -> Kernel:
+    """The kernel's variant with the rows of the Jacobian in memory, where it has them in scratch.
+
+    The scratch of many rows of many dofs leaves room for few worlds on a multiprocessor.
+    """
+    if "efc_J" not in kernel.in_scratch:
+        return kernel
+    return replace(kernel, name=f"{kernel.name}_J_in_memory", direct=(kernel.direct or frozenset()) | {"efc_J"})
+
+
 def along_branches(kernel: Kernel) -> Kernel:
     """The kernel's variant with symmetric matrices that have entries along the branches of trees, where it has any.
 
@@ -148,7 +158,9 @@ def with_wide_matrices(sizes: tuple[int, ...] = MATRIX_SIZES) -> tuple[Kernel, .
         for integrator, solver in product(("", *catalogue.INTEGRATORS), catalogue.SOLVERS)
         for kernel in catalogue.step_kernels(integrator, solver)
     )
-    kernels = {k.name: k for k in (*solved, *map(catalogue.single, catalogue.STAGES)) if k.solves_symmetric}
+    several = (*solved, *map(catalogue.single, catalogue.STAGES))
+    launched = (form for kernel in several for form in (kernel, with_jacobian_in_memory(kernel)))
+    kernels = {k.name: k for k in launched if k.solves_symmetric}
     return tuple(with_matrix_rows(kernel, size) for size in sizes for kernel in kernels.values())
 
 
