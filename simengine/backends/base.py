@@ -28,6 +28,15 @@ def matrix_rows_for(nv: int, dtype: str) -> int:
     return nv if LANE_CLASSES[-1] < nv <= 2 * LANE_CLASSES[-1] and dtype == "float32" else 0
 
 
+MOST_ALONG_BRANCHES = 256
+"""Most dofs of a world whose matrices have entries along the branches of trees only; a byte numbers a dof there."""
+
+
+def along_branches_for(nv: int) -> bool:
+    """Whether a GPU's kernels have matrices of this size with entries along branches: if no registers hold them."""
+    return 2 * LANE_CLASSES[-1] < nv <= MOST_ALONG_BRANCHES
+
+
 DUAL_ROWS = {"float32": 3 * LANE_CLASSES[-1], "float64": 2 * LANE_CLASSES[-1]}
 """The most constraint rows of an island that a GPU's warp holds in registers, by dtype."""
 
@@ -93,6 +102,10 @@ class Backend(Protocol):
 
     def dual_rows(self, nv: int, dtype: str) -> int:
         """The most rows of an island without elliptic cones that PGS has in the registers of its lanes."""
+        ...
+
+    def along_branches(self, nv: int) -> bool:
+        """Whether kernels of Newton's method have entries of matrices with nv rows along the branches of trees only."""
         ...
 
     def zeros(self, shape: tuple[int, ...], dtype: str) -> Any:

@@ -9,7 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from simengine.backends.base import Candidates, StepShape, dual_rows_for, lanes_for, matrix_rows_for
+from simengine.backends.base import (
+    Candidates,
+    StepShape,
+    along_branches_for,
+    dual_rows_for,
+    lanes_for,
+    matrix_rows_for,
+)
 from simengine.backends.block_shape import worlds_of_block
 from simengine.errors import BackendError
 from simengine.kernels import cuda_build
@@ -103,6 +110,10 @@ class CudaBackend:
     def dual_rows(self, nv: int, dtype: str) -> int:
         """Three rows a lane in float32 and two in float64, for models of more than 16 dofs."""
         return dual_rows_for(nv, dtype)
+
+    def along_branches(self, nv: int) -> bool:
+        """True for worlds of 65 to 256 dofs."""
+        return along_branches_for(nv)
 
     def zeros(self, shape: tuple[int, ...], dtype: str) -> Any:
         """A zeroed CuPy array, ready for every stream."""

@@ -66,6 +66,10 @@ class HostBackend:
         """0: one lane has all rows in memory."""
         return 0
 
+    def along_branches(self, nv: int) -> bool:
+        """False: large matrices have an envelope, and smaller ones are dense."""
+        return False
+
     def zeros(self, shape: tuple[int, ...], dtype: str) -> np.ndarray:
         """A zeroed array that starts on a cache line."""
         kind = np.dtype(dtype)

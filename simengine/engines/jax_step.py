@@ -170,8 +170,8 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     )
     put("site_xpos site_xmat", sites(m, f["xpos"], f["xquat"]))
     put("subtree_com cinert cdof", com_pos(m, f["xmat"], f["xipos"], f["ximat"], f["xanchor"], f["xaxis"]))
-    poses = (f["geom_xpos"], f["geom_xmat"], f["site_xpos"])
-    put("ten_length ten_J", tendon(m, qpos, f["subtree_com"], f["cdof"], *poses))
+    bodies, geoms = (f["xpos"], f["xquat"]), (f["geom_xpos"], f["geom_xmat"])
+    put("ten_length ten_J", tendon(m, qpos, *bodies, f["subtree_com"], f["cdof"], *geoms))
     inertia = (f["cinert"], f["cdof"])
     near = m.general_smooth or m.has_islands
     put("crb qM", crb_general(m, f["xipos"], f["ximat"], f["xanchor"], *inertia) if near else crb(m, *inertia))
@@ -220,24 +220,26 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     put("qacc efc_force qfrc_constraint", noslip(m, f["qM"], f["qLD"], f["qacc_smooth"], *rows, *solved))
     put("cfrc_ext", rne_post(m, xfrc, *frames, *placed[:2], *contacts[1:], f["efc_active"], f["efc_force"]))
     pulled = (f["ten_length"], f["ten_velocity"], f["actuator_force"], f["efc_active"], f["efc_force"])
-    put("cfrc_ext", tendon_forces(m, f["subtree_com"], *poses, *pulled, f["cfrc_ext"]))
+    put("cfrc_ext", tendon_forces(m, *bodies, f["subtree_com"], *geoms, *pulled, f["cfrc_ext"]))
     put("energy", energy(m, qpos, qvel, f["xipos"], f["ten_length"], f["qM"]))
     # sensors
     centres = (f["xipos"], f["ximat"], f["subtree_com"], f["cvel"])
     put("subtree_linvel subtree_angmom", subtree_vel(m, *centres))
     put("cacc_bias", acc_bias(m, qvel, f["cdof_dot"]))
-    at, geoms = (f["xpos"], f["xquat"]), (f["geom_xpos"], f["geom_xmat"])
     measured = (f["xipos"], f["subtree_com"], *geoms, f["ten_length"], f["actuator_length"])
-    put("sensordata", sensor_pos(m, qpos, state.time, *at, *measured))
+    put("sensordata", sensor_pos(m, qpos, state.time, *bodies, *measured))
     momenta = (f["qM"], f["subtree_linvel"], f["subtree_angmom"])
     lengths = (f["ten_length"], f["ten_velocity"], f["actuator_velocity"])
-    put("sensordata", sensor_vel(m, qpos, qvel, *at, f["subtree_com"], f["cvel"], *momenta, *lengths, f["sensordata"]))
+    put(
+        "sensordata",
+        sensor_vel(m, qpos, qvel, *bodies, f["subtree_com"], f["cvel"], *momenta, *lengths, f["sensordata"]),
+    )
     put("sensordata", sensor_distance(m, *geoms, f["sensordata"]))
     forces = (f["cacc_bias"], f["qacc"], f["cfrc_ext"])
     put("cacc cfrc_int", body_forces(m, f["cinert"], f["cdof"], f["cvel"], *forces))
     felt = (f["cacc"], f["cfrc_int"], f["actuator_force"], f["qfrc_actuator"])
     touching = (*contacts, f["efc_active"], f["efc_force"])
-    put("sensordata", sensor_acc(m, *at, f["subtree_com"], f["cvel"], *felt, *touching, f["sensordata"]))
+    put("sensordata", sensor_acc(m, *bodies, f["subtree_com"], f["cvel"], *felt, *touching, f["sensordata"]))
     return f
 
 

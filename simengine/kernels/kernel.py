@@ -21,6 +21,14 @@ _ALIGN = 4  # words, so that one instruction can load four
 _WARP = 32
 
 
+def branch_words(nv: int, entries: int | None = None) -> int:
+    """Words of BranchRows (branch_rows.cuh) for nv dofs and a number of entries, by default the most there can be."""
+    rows = padded(nv)
+    if entries is None:
+        entries = rows * (rows + 4) // 2  # one branch has all dofs; each row starts at a multiple of four
+    return entries + 5 * rows + padded(-(-entries // 4))  # with a byte for each entry
+
+
 class ScratchItem(NamedTuple):
     """A field or a working array in a world's scratch, live from body `first` to body `last`."""
 
@@ -133,6 +141,11 @@ class Kernel:
         return dict(self.constants).get("MATRIX_ROWS", 0)
 
     @property
+    def along_branches(self) -> bool:
+        """Whether symmetric matrices have entries along the branches of trees only, with all of them in scratch."""
+        return "BRANCH_ROWS" in dict(self.constants)
+
+    @property
     def dual_rows(self) -> int:
         """The most constraint rows of an island that PGS solves with its rows in registers; 0 if it never does."""
         return dict(self.constants).get("PGS_ROWS", 0)
@@ -199,7 +212,17 @@ class Kernel:
         memory = 0 if registers else sizes["nv"] ** 2
         # with two rows in a lane, the parts of four rows beyond the first 32 columns
         hessian = 4 * (self.matrix_rows - _WARP) if self.matrix_rows else memory
-        extra = {"nvp": padded(sizes["nv"]), "nhessian": hessian, "npull": self._pull_words(nrow)}
+        if self.along_branches:
+            # constraint rows may join branches
+            joined = any("efc_J" in stage.reads for stage in self.stages)
+            hessian = branch_words(sizes["nv"], None if joined else sizes["nbranch"])
+        of_trees = branch_words(sizes["nv"], sizes.get("nbranch", 0))
+        extra = {
+            "nvp": padded(sizes["nv"]),
+            "nhessian": hessian,
+            "npull": self._pull_words(nrow),
+            "nbranches": of_trees,
+        }
         sized = []
         for item in self.scratch_items:
             if item.name in shapes:

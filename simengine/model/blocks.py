@@ -67,6 +67,17 @@ def block_table(mj: mujoco.MjModel, split: bool) -> tuple[dict[str, np.ndarray],
     return {name: values.astype(np.int32) for name, values in arrays.items()}, sizes
 
 
+def branch_entries(mj: mujoco.MjModel) -> int:
+    """Words of a matrix that has an entry for each dof on the branch from a dof to its root, by rows.
+
+    Each row takes a multiple of four words.
+    """
+    length = np.zeros(mj.nv + 1, dtype=int)  # the last stands for the parent -1
+    for dof in range(mj.nv):
+        length[dof] = length[mj.dof_parentid[dof]] + 1
+    return int(((length[:-1] + 3) & ~3).sum())
+
+
 def _boundaries(mj: mujoco.MjModel) -> np.ndarray:
     """First dof of each block, then nv; trees that a tendon couples are one block."""
     starts = np.flatnonzero(np.diff(mj.dof_treeid, prepend=-1))

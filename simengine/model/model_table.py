@@ -57,6 +57,7 @@ class ModelTable:
         sensor_names: types of the sensors (mjtSensor without its prefix), empty for those that a flag disables.
         general_position: whether positions and collision need the kernels for general models.
         general_smooth: whether the smooth forces need the kernels for general models.
+        has_site_actuators: whether some actuator acts at sites.
         initial: state fields of one world whose initial value is not zero, by name.
         has_general_rows: whether a state can have other rows than limits and frictionless or pyramidal contacts of
             dimension 3; such models need a solver for every type of row.
@@ -96,6 +97,8 @@ class ModelTable:
         heavy = any(HEAVY_PAIRS[code] for code in self.pair_codes)
         self.sensor_names = sensor_names(self.arrays["sensor_type"])
         self.has_adhesion = bool((mj.actuator_trntype == mujoco.mjtTrn.mjTRN_BODY).any())
+        at_sites = (mujoco.mjtTrn.mjTRN_SITE, mujoco.mjtTrn.mjTRN_SLIDERCRANK)
+        self.has_site_actuators = bool(np.isin(mj.actuator_trntype, list(map(int, at_sites))).any())
         self.general_smooth = bool(
             needs_general_actuation(mj)
             or self.npath

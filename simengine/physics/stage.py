@@ -27,6 +27,8 @@ class Form(StrEnum):
     """Models with features that the simple form leaves out."""
     BLOCKS = "blocks"
     """Worlds that are solved island by island, whose inertia is stored by blocks of dofs."""
+    BRANCHES = "branches"
+    """Worlds of more than 64 dofs whose matrices have entries along the branches of trees."""
     LARGE = "large"
     """Islands of more than 64 dofs."""
 

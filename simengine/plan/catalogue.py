@@ -152,6 +152,17 @@ POSITION_GENERAL = Kernel(
     preload=frozenset({"qpos"}),
     min_blocks_per_multiprocessor=2,
 )
+# The same where nobody wants the frames of sites: the tendons' paths find the positions they need.
+POSITION_SITELESS, POSES_SITELESS = (
+    Kernel(
+        name,
+        tuple(stage for stage in POSITION_GENERAL.stages if stage not in (SITES, *without)),
+        direct=_COUNTS | _WRITTEN_ONCE,
+        preload=frozenset({"qpos"}),
+        min_blocks_per_multiprocessor=2,
+    )
+    for name, without in (("position_siteless", ()), ("poses_siteless", (COLLISION_GENERAL,)))
+)
 # `position` as two kernels, so that `smooth` does not wait for the contacts to be counted.
 POSES = Kernel(
     "poses", POSITION.stages[:-1], direct=frozenset(), preload=frozenset({"qpos"}), min_blocks_per_multiprocessor=8
@@ -235,14 +246,28 @@ SENSE_DISTANCE = Kernel("sense_distance", (SENSOR_DISTANCE,))
 SENSE_FORCES = Kernel("sense_forces", (BODY_FORCES, SENSOR_ACC))
 
 
-def position(general: bool) -> Kernel:
-    """Guard, kinematics and contact counts in one kernel. Simple models do without the code of heavy pair types."""
-    return POSITION_GENERAL if general else POSITION
+def position(general: bool, sites: bool = True) -> Kernel:
+    """Guard, kinematics and contact counts in one kernel.
+
+    Args:
+        general: whether the model needs the code of heavy pair types, tendons or sites.
+        sites: whether somebody reads the frames of sites.
+    """
+    if not general:
+        return POSITION
+    return POSITION_GENERAL if sites else POSITION_SITELESS
 
 
-def position_in_two(general: bool) -> tuple[Kernel, Kernel]:
-    """The same as two kernels: guard and kinematics, then contact counts, for which `smooth` need not wait."""
-    return (POSES_GENERAL, single(COLLISION_GENERAL)) if general else (POSES, single(COLLISION))
+def poses(general: bool, sites: bool = True) -> Kernel:
+    """The same without contact counts."""
+    if not general:
+        return POSES
+    return POSES_GENERAL if sites else POSES_SITELESS
+
+
+def position_in_two(general: bool, sites: bool = True) -> tuple[Kernel, Kernel]:
+    """Guard and kinematics, then contact counts, for which `smooth` need not wait."""
+    return poses(general, sites), single(COLLISION_GENERAL if general else COLLISION)
 
 
 SEARCHES = (
@@ -337,6 +362,8 @@ def step_kernels(integrator: str, solver: str = SOLVE_NEWTON_UNILATERAL.name) ->
         POSITION_GENERAL,
         POSES,
         POSES_GENERAL,
+        POSITION_SITELESS,
+        POSES_SITELESS,
         *SEARCHES,
         SMOOTH,
         SMOOTH_FLUID,

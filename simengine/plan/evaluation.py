@@ -17,7 +17,7 @@ from simengine.plan.islands import for_large, island_solution
 from simengine.plan.pairs import PAIR_KERNELS
 from simengine.plan.selection import Selection, fields_needed
 from simengine.plan.tiles import in_tiles
-from simengine.plan.variants import variant_for
+from simengine.plan.variants import variant_for, with_jacobian_in_memory
 from simengine.state.fields import (
     COLUMNS,
     HUGE_ISLANDS,
@@ -168,7 +168,8 @@ def _in_variant(selection: Selection, item: Launch | Await) -> Launch | Await:
     if isinstance(item, Await):
         return item
     kernel = in_tiles(item.kernel) if selection.solves_tiled else item.kernel
-    return item._replace(kernel=variant_for(selection.model, kernel, selection.matrix_rows, selection.dual_rows))
+    rows = (selection.matrix_rows, selection.dual_rows, selection.branches)
+    return item._replace(kernel=variant_for(selection.model, kernel, *rows))
 
 
 def _kernels(launches: Launches) -> tuple[Kernel, ...]:
@@ -223,6 +224,9 @@ def _solution(selection: Selection) -> Launches:
 
     def finish(size_class: int, column: str, member: int, suffix: str) -> Launch:
         kernel = catalogue.finish(selection.integrator, model.solver, size_class == NUM_CLASSES - 1)
+        most_rows = size_class == NUM_CLASSES - 2  # of those in scratch
+        if selection.matrix_rows and most_rows and not selection.merges_solvers and kernel.solves_symmetric:
+            kernel = with_jacobian_in_memory(kernel)
         return of(kernel, column, member, size_class, suffix)
 
     if selection.by_stages:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from simengine.physics.dynamics.acceleration import ACCELERATION_BRANCHES
 from simengine.physics.islands.blocks import (
     ACCELERATION_BLOCKS,
     CRB_BLOCKS,
@@ -16,6 +17,7 @@ from simengine.physics.islands.blocks import (
 from simengine.physics.islands.islands import CONSTRAINT_BLOCKS
 from simengine.physics.islands.pgs_islands import PGS_DESCEND_LARGE, PGS_START_LARGE
 from simengine.physics.islands.solve_large import SOLVE_LARGE
+from simengine.physics.solvers.noslip import NOSLIP_BRANCHES
 from simengine.physics.stage import Form, Stage
 
 _FORMS: dict[tuple[str, Form], Stage] = {
@@ -23,7 +25,7 @@ _FORMS: dict[tuple[str, Form], Stage] = {
     for stage in (
         *(CRB_BLOCKS, FACTOR_BLOCKS, ACCELERATION_BLOCKS, CONSTRAINT_BLOCKS, ENERGY_BLOCKS, SENSOR_VEL_BLOCKS),
         *(EULER_BLOCKS, EULER_GENERAL_BLOCKS, IMPLICIT_BLOCKS, IMPLICITFAST_BLOCKS),
-        *(SOLVE_LARGE, PGS_START_LARGE, PGS_DESCEND_LARGE),
+        *(SOLVE_LARGE, PGS_START_LARGE, PGS_DESCEND_LARGE, ACCELERATION_BRANCHES, NOSLIP_BRANCHES),
     )
     if stage.form
     for name in stage.of

@@ -43,6 +43,7 @@ class Selection:
         matrix_rows: rows of the matrices that kernels hold in registers, two in each lane; 0 if they hold none so.
         dual_rows: the most rows of an island that PGS has in registers; 0 if it has none there.
         tiles: whether worlds may share tiles.
+        branches: whether matrices have entries along the branches of trees only.
         by_stages: whether each stage has a kernel of its own.
     """
 
@@ -54,6 +55,7 @@ class Selection:
     matrix_rows: int = 0
     dual_rows: int = 0
     tiles: bool = False
+    branches: bool = False
     by_stages: bool = False
 
     @property
@@ -99,12 +101,17 @@ class Selection:
         """
         general = self.model.general_position
         if self.tiled:
-            return tiled_position(self.model)
+            return tiled_position(self.model, self._reads_sites)
         if self.model.nsearch and not works_in_blocks(self.model):
-            return (*fitting(self.model, catalogue.POSES_GENERAL), *catalogue.SEARCHES)
+            return (*fitting(self.model, catalogue.poses(True, self._reads_sites)), *catalogue.SEARCHES)
         if self.merged:
-            return catalogue.position_in_two(general)
-        return fitting(self.model, catalogue.position(general))
+            return catalogue.position_in_two(general, self._reads_sites)
+        return fitting(self.model, catalogue.position(general, self._reads_sites))
+
+    @property
+    def _reads_sites(self) -> bool:
+        """Whether somebody reads the frames of sites: actuators, sensors, or whom the step returns to."""
+        return self.model.has_site_actuators or bool(self.wanted & {*catalogue.SITES.writes, *SENSED})
 
     @property
     def search_parts(self) -> int:
@@ -116,7 +123,13 @@ class Selection:
         sensing = (self._sense_motion(),) if self.wanted & SENSED else ()
         if "sensordata" in self.wanted and self.model.senses("distance"):
             sensing = (*sensing, catalogue.SENSE_DISTANCE)
-        return (*self._smooth(), *self.on_demand(), *sensing)
+        factor = (catalogue.single(catalogue.FACTOR_M),) if self._factors_apart else ()
+        return (*self._smooth(), *factor, *self.on_demand(), *sensing)
+
+    @property
+    def _factors_apart(self) -> bool:
+        """Whether somebody wants the dense factor of the inertia, which no other kernel needs."""
+        return self.branches and "qLD" in self.wanted
 
     def _smooth(self) -> tuple[Kernel, ...]:
         model = self.model

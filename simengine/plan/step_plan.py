@@ -13,6 +13,8 @@ from simengine.backends.base import Backend, StepShape
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.step_kernel import StepKernel
 from simengine.model.model_table import ModelTable
+from simengine.physics.solvers.solve_newton_general import SOLVE_NEWTON_GENERAL
+from simengine.physics.solvers.solve_newton_unilateral import SOLVE_NEWTON_UNILATERAL
 from simengine.physics.solvers.solve_pgs import SOLVE_PGS
 from simengine.plan.catalogue import SCAN_KERNEL
 from simengine.plan.evaluation import Evaluation, plan_evaluation
@@ -23,6 +25,9 @@ from simengine.plan.step_kernels import MAX_GLOBAL_BYTES, StepMemory, step_kerne
 from simengine.plan.text import ISSUED, evaluation_facts, phases, plan_text
 from simengine.plan.tiles import LEAST_WORLDS
 from simengine.state.fields import SENSED
+
+_ALONG_BRANCHES = (SOLVE_NEWTON_UNILATERAL.name, SOLVE_NEWTON_GENERAL.name)
+"""Solvers that need no dense matrices."""
 
 _PYRAMIDAL = int(mujoco.mjtCone.mjCONE_PYRAMIDAL)
 
@@ -125,14 +130,15 @@ class StepPlan:
             wanted: derived fields that must be valid in memory afterwards.
             ahead: whether calls are issued ahead of counts.
         """
-        model, matrix, dual = self.model, 0, 0
+        model, matrix, dual, branches = self.model, 0, 0, False
         if not model.has_islands:
             matrix = self.backend.matrix_rows(model.nv, self.dtype)
             by_rows = model.solver == SOLVE_PGS.name and model.opt_cone == _PYRAMIDAL
             dual = self.backend.dual_rows(model.nv, self.dtype) if by_rows else 0
+            branches = model.solver in _ALONG_BRANCHES and self.backend.along_branches(model.nv)
         by_stages = self.issuing.emission == "stages"
         tiles = self.backend.name == "host" and max(self.shard_sizes) >= LEAST_WORLDS and not by_stages
-        forms = matrix, dual, tiles, by_stages
+        forms = matrix, dual, tiles, branches, by_stages
         return plan_evaluation(Selection(model, worlds, integrator, wanted, ahead, *forms), rk_stage)
 
     def step(self, worlds: int, wanted: frozenset[str], ahead: bool) -> tuple[Evaluation, ...]:

@@ -130,16 +130,21 @@ def moves_in_tiles(model: ModelTable) -> bool:
     return not (model.general_smooth or model.has_adhesion or model.has_islands)
 
 
-def tiled_position(model: ModelTable) -> tuple[Kernel, ...]:
-    """The tiled kernel of a model that has one, and the kernels of its counts."""
-    sites = model.general_position
+def tiled_position(model: ModelTable, sites: bool) -> tuple[Kernel, ...]:
+    """The tiled kernel of a model that has one, and the kernels of its counts.
+
+    Args:
+        model: model of the worlds.
+        sites: whether somebody reads the frames of sites.
+    """
+    sites = sites and model.general_position
+    counting = COUNTING_GENERAL if model.general_position else COUNTING
     if model.has_islands:
-        counting = fitting(model, COUNTING_GENERAL if sites else COUNTING)
-        return (INERTIA_BLOCKS_SITES if sites else INERTIA_BLOCKS, *counting)
+        return (INERTIA_BLOCKS_SITES if sites else INERTIA_BLOCKS, *fitting(model, counting))
     if not moves_in_tiles(model):
         tiled = INERTIA_SITES if sites else INERTIA
     elif model.has_fluid:
         tiled = MOTION_FLUID_SITES if sites else MOTION_FLUID
     else:
         tiled = MOTION_SITES if sites else MOTION
-    return tiled, COUNTING_GENERAL if sites else COUNTING
+    return tiled, counting

@@ -10,7 +10,9 @@ from simengine.kernels.codegen import stage_sources
 from simengine.kernels.kernel import Kernel
 from simengine.model.model_table import ModelTable
 from simengine.model.pairs import FACE_CORNERS
+from simengine.physics.stage import Form
 from simengine.plan import catalogue
+from simengine.plan.forms import in_form
 from simengine.plan.pairs import PAIR_KERNELS
 from simengine.state.fields import padded
 
@@ -18,6 +20,11 @@ MATRIX_SIZES = tuple(range(36, 65, 4))
 """Rows of matrices in registers with two rows in a lane. Kernels are compiled for each size that a model needs."""
 
 _MOST_ROWS_OF_128_REGISTERS = 48  # with more, four blocks of 128 threads on a multiprocessor would spill
+
+_ALONG_BRANCHES = frozenset((catalogue.SOLVE_NEWTON_UNILATERAL, catalogue.SOLVE_NEWTON_GENERAL, catalogue.EULER))
+"""Stages with matrices along branches, beside those that have a form for it."""
+
+_BLOCKS_ALONG_BRANCHES = 4  # of 128 threads on a multiprocessor; shared memory lets no more worlds on it
 
 _BLOCKS_WITH_DUAL_ROWS = 4  # of 128 threads on a multiprocessor; with five, a thread's registers would spill
 
@@ -63,6 +70,37 @@ def with_matrix_rows(kernel: Kernel, rows: int) -> Kernel:
     )
 
 
+def with_jacobian_in_memory(kernel: Kernel) -> Kernel:
+    """The kernel's variant with the rows of the Jacobian in memory, where it has them in scratch.
+
+    The scratch of many rows of many dofs leaves room for few worlds on a multiprocessor.
+    """
+    if "efc_J" not in kernel.in_scratch:
+        return kernel
+    return replace(kernel, name=f"{kernel.name}_J_in_memory", direct=(kernel.direct or frozenset()) | {"efc_J"})
+
+
+def along_branches(kernel: Kernel) -> Kernel:
+    """The kernel's variant with symmetric matrices that have entries along the branches of trees, where it has any.
+
+    The inertia is in memory, and no kernel keeps its factor. The rows of the Jacobian are in memory, too.
+
+    Args:
+        kernel: a kernel over worlds.
+    """
+    stages = tuple(in_form(stage, Form.BRANCHES) for stage in kernel.stages if stage is not catalogue.FACTOR_M)
+    if not stages or (stages == kernel.stages and not _ALONG_BRANCHES.intersection(stages)):
+        return kernel
+    return replace(
+        kernel,
+        name=f"{kernel.name}_branches",
+        stages=stages,
+        direct=None if kernel.direct is None else kernel.direct | {"qM", "efc_J"},
+        constants=(*kernel.constants, ("BRANCH_ROWS", 1)),
+        min_blocks_per_multiprocessor=min(kernel.min_blocks_per_multiprocessor, _BLOCKS_ALONG_BRANCHES),
+    )
+
+
 def with_dual_rows(kernel: Kernel, rows: int) -> Kernel:
     """The kernel's variant in which PGS has the rows of an island in registers, where PGS has its rows in scratch.
 
@@ -83,7 +121,9 @@ def with_dual_rows(kernel: Kernel, rows: int) -> Kernel:
     )
 
 
-def variant_for(model: ModelTable, kernel: Kernel, matrix_rows: int = 0, dual_rows: int = 0) -> Kernel:
+def variant_for(
+    model: ModelTable, kernel: Kernel, matrix_rows: int = 0, dual_rows: int = 0, branches: bool = False
+) -> Kernel:
     """The kernel, or its variant where the model needs one; all that a step launches has been through here.
 
     Args:
@@ -91,10 +131,11 @@ def variant_for(model: ModelTable, kernel: Kernel, matrix_rows: int = 0, dual_ro
         kernel: the kernel.
         matrix_rows: as in `with_matrix_rows`.
         dual_rows: as in `with_dual_rows`.
+        branches: whether matrices are `along_branches`.
     """
     chosen = with_contact_parameters(kernel) if model.finds_pairs else kernel
     chosen = with_dual_rows(with_face_capacity(chosen, model.face_corners), dual_rows)
-    return with_matrix_rows(chosen, matrix_rows)
+    return along_branches(chosen) if branches else with_matrix_rows(chosen, matrix_rows)
 
 
 def with_largest_faces() -> tuple[Kernel, ...]:
@@ -117,5 +158,15 @@ def with_wide_matrices(sizes: tuple[int, ...] = MATRIX_SIZES) -> tuple[Kernel, .
         for integrator, solver in product(("", *catalogue.INTEGRATORS), catalogue.SOLVERS)
         for kernel in catalogue.step_kernels(integrator, solver)
     )
-    kernels = {k.name: k for k in (*solved, *map(catalogue.single, catalogue.STAGES)) if k.solves_symmetric}
+    several = (*solved, *map(catalogue.single, catalogue.STAGES))
+    launched = (form for kernel in several for form in (kernel, with_jacobian_in_memory(kernel)))
+    kernels = {k.name: k for k in launched if k.solves_symmetric}
     return tuple(with_matrix_rows(kernel, size) for size in sizes for kernel in kernels.values())
+
+
+def with_branches() -> tuple[Kernel, ...]:
+    """Every variant with matrices along branches."""
+    solvers = (catalogue.SOLVE_NEWTON_UNILATERAL.name, catalogue.SOLVE_NEWTON_GENERAL.name)
+    launched = (k for i, s in product(("", *catalogue.INTEGRATORS), solvers) for k in catalogue.step_kernels(i, s))
+    kernels = {k.name: k for k in (*launched, catalogue.NOSLIP_KERNEL, catalogue.single(catalogue.ACCELERATION))}
+    return tuple(variant for k in kernels.values() if (variant := along_branches(k)) != k)

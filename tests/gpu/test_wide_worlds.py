@@ -12,12 +12,12 @@ from tests.humanoids import humanoid_xml
 LINKS = 38
 
 
-def snake(option: str, joint: str = "") -> str:
+def snake(option: str, joint: str = "", links: int = LINKS) -> str:
     """A chain of hinges on a floor: its matrices are dense, and so are the rows of its tail's contacts."""
-    links = ends = ""
-    for i in range(LINKS):
+    chain = ends = ""
+    for i in range(links):
         axis = "0 0 1" if i % 2 else "0 1 0"
-        links += (
+        chain += (
             f'<body pos="0.1 0 0"><joint axis="{axis}" range="-30 30" damping="0.05" armature="0.01" {joint}/>'
             '<geom type="capsule" fromto="0 0 0 0.1 0 0" size="0.03" mass="0.1" contype="0"/>'
         )
@@ -25,7 +25,7 @@ def snake(option: str, joint: str = "") -> str:
     return f"""
 <mujoco><option timestep="0.002" {option}/>
   <worldbody><geom type="plane" size="9 9 1"/>
-    <body pos="0 0 0.03"><freejoint/><geom type="sphere" size="0.03" mass="0.1" contype="0"/>{links}{ends}</body>
+    <body pos="0 0 0.03"><freejoint/><geom type="sphere" size="0.03" mass="0.1" contype="0"/>{chain}{ends}</body>
   </worldbody>
 </mujoco>
 """

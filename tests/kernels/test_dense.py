@@ -39,3 +39,9 @@ def test_a_warp_has_the_bits_of_one_thread(tmp_path: Path) -> None:
 @pytest.mark.parametrize("rows", [36, 48, 64])
 def test_a_warp_with_two_rows_in_a_lane_finds_newton_directions(tmp_path: Path, rows: int) -> None:
     passes(tmp_path / "wide", "wide_of_threads.cpp", 8, f"-DMATRIX_ROWS={rows}")
+
+
+@pytest.mark.sanitizer
+@pytest.mark.parametrize("rows", [40, 70])
+def test_a_warp_with_entries_along_branches_finds_newton_directions(tmp_path: Path, rows: int) -> None:
+    passes(tmp_path / "branches", "branches_of_threads.cpp", [rows, 6])

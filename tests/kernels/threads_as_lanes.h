@@ -61,6 +61,20 @@ unsigned lane_match(int x) {
   lane_sync();
   return found;
 }
+int lane_any(int x) { return lane_ballot(x) != 0; }
+int lane_most(int x) {
+  slots[lane_id] = x;
+  lane_sync();
+  real most = slots[0];
+  for (int i = 1; i < LANES; ++i) most = std::fmax(most, slots[i]);
+  lane_sync();
+  return int(most);
+}
+int lane_rank(bool flag, int* total) {
+  const unsigned flags = lane_ballot(flag);
+  *total = __builtin_popcount(flags);
+  return __builtin_popcount(flags & ((1u << lane_id) - 1u));
+}
 int lowest_bit(unsigned x) { return __builtin_ffs(int(x)) - 1; }
 int highest_bit(unsigned x) { return 31 - __builtin_clz(x); }
 unsigned high_product(unsigned x, unsigned y) { return unsigned((unsigned long long)(x) * y >> 32); }

@@ -97,11 +97,49 @@ def test_kernels_have_the_size_of_matrices_in_registers(nv: int, size: int) -> N
         return {k.name: scratch_plan(k, model.sizes, 64, gpu).words for k in kernels if k.solves_symmetric}
 
     wide, others = scratch("float32"), scratch("float64")
-    assert set(wide) == {f"{name}_matrix_{size}" for name in others}
+    in_memory = f"finish_newton_general_J_in_memory_matrix_{size}"
+    assert set(wide) == {f"{name}_matrix_{size}" for name in others} | {in_memory}
     assert "finish_newton_general" in others
     # the Hessian is no longer in shared memory, but four of its rows are in part
     saved = others["finish_newton_general"] - wide[f"finish_newton_general_matrix_{size}"]
     assert saved >= nv**2 - 4 * (size - 32)
+
+
+@pytest.mark.parametrize(("worlds", "there"), [(8192, True), (512, False)])
+def test_worlds_of_many_rows_have_the_jacobian_in_memory_where_size_classes_have_launches(
+    worlds: int, there: bool
+) -> None:
+    model, gpu = load_table(humanoid_xml(40)), GpuOnPaper()
+    plan = plan_step(model, worlds, gpu, "float32", decide_issuing([model], gpu, "auto", "auto", {}), shards=1)
+    (evaluation,) = plan.step(worlds, NOTHING, True)
+    launches = [item for item in evaluation.launches if isinstance(item, Launch)]
+    found = {item.nrow for item in launches if "J_in_memory" in item.kernel.name}
+    assert found == ({128} if there else set())
+
+
+def test_large_worlds_of_one_tree_have_matrices_along_branches_and_no_factor() -> None:
+    model, gpu = load_table(humanoid_xml(70, 'noslip_iterations="2"')), GpuOnPaper()
+    plan = plan_step(model, 512, gpu, "float32", decide_issuing([model], gpu, "auto", "auto", {}), shards=1)
+    kernels = plan.kernels(NOTHING)
+    assert {k.name for k in kernels if k.solves_symmetric} == {k.name for k in kernels if k.along_branches} - {
+        "noslip_branches"
+    }
+    assert "noslip_branches" in {k.name for k in kernels}
+    assert not any("qLD" in (*k.reads, *k.produced) for k in kernels)
+    assert "only_factor_m" in {k.name for k in plan.kernels(frozenset({"qLD"}))}
+
+
+@pytest.mark.parametrize(("name", "wanted", "there"), [("ropes", (), False), ("ropes", ("site_xmat",), True)])
+def test_frames_of_sites_are_computed_where_somebody_reads_them(
+    name: str, wanted: tuple[str, ...], there: bool
+) -> None:
+    kernels = on_gpu(name, 8192).kernels(frozenset(wanted))
+    assert any("site_xpos" in kernel.produced for kernel in kernels) == there
+    assert any("ten_J" in kernel.produced for kernel in kernels)
+
+
+def test_actuators_at_sites_read_their_frames() -> None:
+    assert any("site_xmat" in kernel.produced for kernel in on_gpu("actuators", 8192).kernels(NOTHING))
 
 
 def test_small_models_have_no_kernels_of_their_size() -> None:

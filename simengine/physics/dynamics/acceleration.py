@@ -1,6 +1,8 @@
 """Smooth forces and the acceleration they give."""
 
-from simengine.physics.stage import Stage
+from dataclasses import replace
+
+from simengine.physics.stage import Form, Stage
 
 ACCELERATION = Stage(
     name="acceleration",
@@ -19,4 +21,15 @@ ACCELERATION = Stage(
     scratch=(("cfrc_applied", ("nbody", 6)),),
     flops=80,
     jax="acceleration_jax:acceleration",
+)
+
+ACCELERATION_BRANCHES = replace(
+    ACCELERATION,
+    name="acceleration_branches",
+    form=Form.BRANCHES,
+    of=("acceleration",),
+    reads=(*ACCELERATION.reads[:-1], "qM"),
+    scratch=(*ACCELERATION.scratch, ("branches", ("nbranches",))),
+    symmetric=True,
+    jax="",
 )

@@ -24,6 +24,9 @@ DEVICE void euler(const Model& m, const real* qM, const real* qfrc_smooth, const
 #else
     SymRows M;
     sym_load(&M, qM, nv);
+#ifdef BRANCH_ROWS
+    M.branches = branches_of_trees(m, hessian);
+#endif
     solve_with_rows(m, next_qvel, M, m.dof_damping(), h, 0, qM, 0, qM, qM, force, (real*)0, R(0.0), hessian, nv);
 #endif
   }

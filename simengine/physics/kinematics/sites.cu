@@ -3,10 +3,10 @@
 DEVICE void sites(const Model& m, const real* xpos, const real* xquat, real* site_xpos, real* site_xmat) {
   LANE_FOR(s, m.nsite()) {
     const int b = m.site_bodyid()[s];
-    real quat[4], offset[3];
+    real quat[4], pos[3];
     // (1) positions
-    quat_rotate(offset, xquat + 4 * b, m.site_pos() + 3 * s);
-    for (int i = 0; i < 3; ++i) site_xpos[3 * s + i] = xpos[3 * b + i] + offset[i];
+    site_position(m, s, xpos, xquat, pos);
+    for (int i = 0; i < 3; ++i) site_xpos[3 * s + i] = pos[i];
     // (2) orientations
     quat_mul(quat, xquat + 4 * b, m.site_quat() + 4 * s);
     quat_to_mat(site_xmat + 9 * s, quat);

@@ -160,6 +160,10 @@ DEVICE void sym_mul(const SymRows& A, const real* x, real* out, int n) {
     return;
   }
 #endif
+#ifdef BRANCH_ROWS
+  branches_mul(A.branches, A.memory, x, out);
+  return;
+#endif
   DOF_FOR(i, n) {
     // consecutive lanes read consecutive words; a single lane reads along the row, which is the same by symmetry
     const real* entry = A.memory + (LANES > 1 ? i : i * n);
@@ -174,8 +178,10 @@ DEVICE real row_dot(const real* J, int r, int stride, const real* x) {
   const Vec4* row = reinterpret_cast<const Vec4*>(J + r * stride);
   const Vec4* v = reinterpret_cast<const Vec4*>(x);
   real sum = 0;
-#ifdef MATRIX_ROWS
+#if defined(MATRIX_ROWS)
   OVERLAPPED for (int q = 0; q < MATRIX_ROWS / 4; ++q) {
+#elif defined(BRANCH_ROWS)
+  OVERLAPPED for (int q = 0; q < stride / 4; ++q) {
 #else
   ROLLED for (int q = 0; q < stride / 4; ++q) {
 #endif
@@ -321,13 +327,16 @@ DEVICE real solve_with_rows(const Model& m, real* x, const SymRows& A, const rea
     return norm;
   }
 #endif
-#ifdef MATRIX_ROWS
-  return wide_solve_rows(
-      m.column, x, A.memory, d, scale, nrow, J,
-      [=](int r) {
-        return residual[r] < 0 ? RowTerm{-(D[r] * residual[r]), D[r], false, -1} : RowTerm{0, 0, false, -1};
-      },
-      [](int, int) { return R(0.0); }, b, gradient, floor, H, n);
+#if defined(MATRIX_ROWS) || defined(BRANCH_ROWS)
+  const auto term = [=](int r) {
+    return residual[r] < 0 ? RowTerm{-(D[r] * residual[r]), D[r], false, -1} : RowTerm{0, 0, false, -1};
+  };
+  const auto no_cone = [](int, int) { return R(0.0); };
+#endif
+#if defined(MATRIX_ROWS)
+  return wide_solve_rows(m.column, x, A.memory, d, scale, nrow, J, term, no_cone, b, gradient, floor, H, n);
+#elif defined(BRANCH_ROWS)
+  return solve_along_branches(A.branches, x, A.memory, d, scale, nrow, J, stride, term, no_cone, b, gradient, floor);
 #else
   return solve_by_loops(m.column, x, A.memory, d, scale, nrow, J, stride, D, residual, b, gradient, floor, H, n);
 #endif

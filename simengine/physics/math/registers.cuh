@@ -10,14 +10,14 @@ struct alignas(16) alignas(real) Vec4 {
 //
 // SymRows is a symmetric matrix of a group of lanes. On the GPU, if n is at most LANES, lane i holds row i in
 // registers; otherwise it is a pointer to n x n numbers. Kernels with two rows in a lane (wide.cuh) load them where
-// they need them.
+// they need them, and kernels with rows along branches (branch_rows.cuh) have the entries that are not zero.
 
 #if SIMENGINE_GPU && LANES <= 32
 // Four words at one address for all lanes, which the hardware broadcasts.
 DEVICE Vec4 broadcast4(const real* p) { return *reinterpret_cast<const Vec4*>(p); }
 #endif
 
-#if SIMENGINE_GPU && LANES <= 32 && !defined(MATRIX_ROWS)
+#if SIMENGINE_GPU && LANES <= 32 && !defined(MATRIX_ROWS) && !defined(BRANCH_ROWS)
 #define ONE_ROW_A_LANE 1
 #if LANES < 32 || defined(AS_STEP)
 #define REGISTERS_FIT(n) 1  // the number of lanes is chosen so that n always fits
@@ -160,6 +160,9 @@ DEVICE void reg_pad(real* h, int n) {
 
 struct SymRows {
   const real* memory;
+#ifdef BRANCH_ROWS
+  BranchRows branches;
+#endif
 };
 
 DEVICE void sym_load(SymRows* rows, const real* A, int n) { rows->memory = A; }

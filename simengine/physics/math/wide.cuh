@@ -4,6 +4,14 @@
 // four. So all indices of registers are constants, and no more are used than the model needs.
 #pragma once
 
+// What a constraint row adds: its force, and its weight in the Hessian. The weights of a row of a cone are not these.
+// A row that has the entry 1 in the column of one dof, and no other, may name that dof; it is -1 for other rows.
+struct RowTerm {
+  real force, weight;
+  bool cone;
+  int dof;
+};
+
 #ifdef MATRIX_ROWS
 #define FAR_ROWS (MATRIX_ROWS - LANES)
 
@@ -108,14 +116,6 @@ DEVICE void wide_add_product(WideRows* h, const TwoDofs& c, const real* v, unsig
     add_four(h->corner + j, c.at[1], four);
   }
 }
-
-// What a constraint row adds: its force, and its weight in the Hessian. The weights of a row of a cone are not these.
-// A row that has the entry 1 in the column of one dof, and no other, may name that dof; it is -1 for other rows.
-struct RowTerm {
-  real force, weight;
-  bool cone;
-  int dof;
-};
 
 // Add rows that name their dofs, which all differ.
 DEVICE void wide_add_entries(WideRows* h, TwoDofs* y, real* column, const RowTerm& own) {

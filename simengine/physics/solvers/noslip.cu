@@ -77,9 +77,33 @@ DEVICE void improve_island(const Model& m, const DenseDual& d, int n, const int*
   end_sweeps(m, d, state);
 }
 
+// The factor of the inertia, for which kernels with matrices along branches have FactorOnBranches.
+struct DenseFactor {
+  const real* qLD;
+
+  // x becomes the solution of qM x = x.
+  DEVICE_METHOD void solve(const Model& m, real* x) const { chol_solve(x, qLD, m.nv()); }
+
+  template <class Put>
+  DEVICE_METHOD void whiten(const Model& m, const Rows& rows, const real* qacc, real* efc_Y, const Put& put) const {
+    whiten_rows(m, rows, qLD, qacc, qacc, efc_Y, put);
+  }
+
+  // The generalised force of z = Y' f.
+  DEVICE_METHOD void colour(const Model& m, const real* z, real* out) const {
+    DOF_FOR(v, m.nv()) {
+      real x = 0;
+      OVERLAPPED for (int k = 0; k <= v; ++k) x = fma_(qLD[v * m.nv() + k], z[k], x);
+      out[v] = x;
+    }
+    lane_sync();
+  }
+};
+
 // (1) make qacc the acceleration of the solver's forces. The solver's own is used unless it stopped so early that the
 // two differ by more than rounding. `rest` is scratch.
-DEVICE void settle_acceleration(const Model& m, const Rows& rows, const real* qM, const real* qLD,
+template <class Factor>
+DEVICE void settle_acceleration(const Model& m, const Rows& rows, const real* qM, const Factor& factor,
                                 const real* qacc_smooth, const real* force, real* qacc, real* rest) {
   const int nv = m.nv(), stride = m.nvp();
   real early = 0;
@@ -122,26 +146,52 @@ DEVICE void settle_acceleration(const Model& m, const Rows& rows, const real* qM
 #endif
   lane_sync();
   if (lane_sum(early) > 0) {
-    chol_solve(rest, qLD, nv);
+    factor.solve(m, rest);
     DOF_FOR(v, nv) qacc[v] += rest[v];
   }
   lane_sync();
 }
 
 // (6) acceleration and generalised force of the changes of forces: z = Y' times the changes, Y' = inv(L) J'.
-DEVICE void add_changes(const Model& m, const real* qLD, const real* z, real* qacc, real* qfrc_constraint,
+template <class Factor>
+DEVICE void add_changes(const Model& m, const Factor& factor, const real* z, real* qacc, real* qfrc_constraint,
                         real* change) {
   const int nv = m.nv();
-  DOF_FOR(v, nv) {
-    real x = 0;
-    OVERLAPPED for (int k = 0; k <= v; ++k) x = fma_(qLD[v * nv + k], z[k], x);
-    change[v] = x;
-    qfrc_constraint[v] += x;
-  }
+  factor.colour(m, z, change);
+  DOF_FOR(v, nv) qfrc_constraint[v] += change[v];
   lane_sync();
-  chol_solve(change, qLD, nv);
+  factor.solve(m, change);
   DOF_FOR(v, nv) qacc[v] += change[v];
   lane_sync();
+}
+
+// All of it, for rows that exist.
+template <class Factor>
+DEVICE void improve_world(const Model& m, const Rows& rows, const real* qM, const Factor& factor,
+                          const real* qacc_smooth, real* efc_Y, real* efc_b, real* efc_diagAR, real* efc_weight,
+                          int* efc_island, int* efc_order, real* qacc, real* efc_force, real* qfrc_constraint, real* z,
+                          real* change, real* tree) {
+  const DenseDual d = {{m.nv(), m.nvp()}, rows, efc_Y, efc_b, efc_diagAR, efc_weight, 0, efc_force, z};
+  int* island_of = reinterpret_cast<int*>(tree);
+  settle_acceleration(m, rows, qM, factor, qacc_smooth, efc_force, qacc, change);
+  LANE_FOR(v, m.nvp()) z[v] = 0;
+  // (2) rows sorted by island, and the slip velocity of each
+  find_islands(m, rows, efc_island, efc_order, island_of);
+  factor.whiten(m, rows, qacc, efc_Y, [&](int r, const RowSums& sums) {
+    efc_b[r] = sums.residual;
+    efc_diagAR[r] = sums.regularised;
+    UNROLLED for (int i = 0; i < MAX_CONE_ROWS; ++i) efc_weight[MAX_CONE_ROWS * r + i] = sums.norm;
+  });
+  bare_blocks(m, rows, efc_Y, efc_weight);
+  ROLLED for (int begin = 0, end; begin < rows.n; begin = end) {
+    const int island = efc_island[efc_order[begin]];
+    if (island > m.ntree()) break;
+    end = begin + rows_of_island(rows, efc_island, island);
+    real trace = 0;
+    DOF_FOR(v, m.nv()) trace += island_of[m.dof_treeid()[v]] == island ? qM[v * m.nv() + v] : R(0.0);
+    improve_island(m, d, end - begin, efc_order + begin, lane_sum(trace));
+  }
+  add_changes(m, factor, z, qacc, qfrc_constraint, change);
 }
 
 DEVICE void noslip(const Model& m, const int* nefc, const real* qM, const real* qLD, const real* qacc_smooth,
@@ -153,25 +203,6 @@ DEVICE void noslip(const Model& m, const int* nefc, const real* qM, const real* 
   const int n = nefc[0];
   if (n == 0) return;
   const Rows rows = {n, efc_type, efc_id, contact_efc_address, contact_cand, efc_J, efc_D, efc_aref, efc_frictionloss};
-  const DenseDual d = {{m.nv(), m.nvp()}, rows, efc_Y, efc_b, efc_diagAR, efc_weight, 0, efc_force, z};
-  int* island_of = reinterpret_cast<int*>(tree);
-  settle_acceleration(m, rows, qM, qLD, qacc_smooth, efc_force, qacc, change);
-  LANE_FOR(v, m.nvp()) z[v] = 0;
-  // (2) rows sorted by island, and the slip velocity of each
-  find_islands(m, rows, efc_island, efc_order, island_of);
-  whiten_rows(m, rows, qLD, qacc, qacc, efc_Y, [&](int r, const RowSums& sums) {
-    efc_b[r] = sums.residual;
-    efc_diagAR[r] = sums.regularised;
-    UNROLLED for (int i = 0; i < MAX_CONE_ROWS; ++i) efc_weight[MAX_CONE_ROWS * r + i] = sums.norm;
-  });
-  bare_blocks(m, rows, efc_Y, efc_weight);
-  ROLLED for (int begin = 0, end; begin < n; begin = end) {
-    const int island = efc_island[efc_order[begin]];
-    if (island > m.ntree()) break;
-    end = begin + rows_of_island(rows, efc_island, island);
-    real trace = 0;
-    DOF_FOR(v, m.nv()) trace += island_of[m.dof_treeid()[v]] == island ? qM[v * m.nv() + v] : R(0.0);
-    improve_island(m, d, end - begin, efc_order + begin, lane_sum(trace));
-  }
-  add_changes(m, qLD, z, qacc, qfrc_constraint, change);
+  improve_world(m, rows, qM, DenseFactor{qLD}, qacc_smooth, efc_Y, efc_b, efc_diagAR, efc_weight, efc_island,
+                efc_order, qacc, efc_force, qfrc_constraint, z, change, tree);
 }

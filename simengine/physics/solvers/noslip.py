@@ -1,6 +1,8 @@
 """Friction without slip: sweeps after the solver that ignore the regularisation of friction."""
 
-from simengine.physics.stage import Stage
+from dataclasses import replace
+
+from simengine.physics.stage import Form, Stage
 
 NOSLIP = Stage(
     name="noslip",
@@ -14,4 +16,15 @@ NOSLIP = Stage(
     shares=("solve_pgs",),
     flops=2000,
     jax="noslip_jax:noslip",
+)
+
+NOSLIP_BRANCHES = replace(
+    NOSLIP,
+    name="noslip_branches",
+    form=Form.BRANCHES,
+    of=("noslip",),
+    reads=tuple(name for name in NOSLIP.reads if name != "qLD"),
+    scratch=(*NOSLIP.scratch, ("branches", ("nbranches",))),
+    shares=(*NOSLIP.shares, "noslip"),
+    jax="",
 )

@@ -77,26 +77,13 @@ DEVICE_CALL void solve_weighted_by_loops(const Model m, const Rows rows, real* x
 DEVICE void solve_weighted(const Model& m, const Rows& rows, real* x, const SymRows& M, const real* weight,
                            const real* b, real* H) {
 #if ONE_ROW_A_LANE
-  const int n = m.nv(), stride = m.nvp();
+  const int n = m.nv();
   if (REGISTERS_FIT(n)) {
     const int i = lane();
     real h[LANES];
 #pragma unroll
     for (int j = 0; j < LANES; ++j) h[j] = M.row[j];
-    ROLLED for (int r = 0; r < rows.n; ++r) {
-      if (!has_weight(rows, r, weight)) continue;
-      const real c = i < stride ? weighted_entry(m, rows, r, weight, i) : R(0.0);
-#pragma unroll
-      for (int j = 0; j < LANES; j += 4) {
-        if (j < n) {
-          const Vec4 v = broadcast4(rows.J + r * stride + j);
-          h[j] = fma_(c, v.x, h[j]);
-          h[j + 1] = fma_(c, v.y, h[j + 1]);
-          h[j + 2] = fma_(c, v.z, h[j + 2]);
-          h[j + 3] = fma_(c, v.w, h[j + 3]);
-        }
-      }
-    }
+    reg_add_weighted(m, rows, weight, h);
     reg_pad(h, n);
     const real solved = reg_solve(h, i < n ? b[i] : R(0.0), n, m.column);
     lane_sync();
@@ -111,14 +98,19 @@ DEVICE void solve_weighted(const Model& m, const Rows& rows, real* x, const SymR
 // Minus the gradient, b + J' f, and unless its squared norm is below `floor`, the Newton direction. Returns that norm.
 DEVICE real newton_direction(const Model& m, const Rows& rows, real* search, const SymRows& M, const real* force,
                              const real* weight, const real* b, real* descent, real floor, real* H) {
-#ifdef MATRIX_ROWS
-  return wide_solve_rows(
-      m.column, search, M.memory, (const real*)0, R(0.0), rows.n, rows.J,
-      [&](int r) {
-        const int type = rows.type[r], dof = type == ROW_FRICTION_DOF ? rows.id[r] : -1;
-        return RowTerm{force[r], own_weight(rows, r, weight), type == ROW_CONTACT_ELLIPTIC, dof};
-      },
-      [&](int r, int i) { return weighted_entry(m, rows, r, weight, i); }, b, descent, floor, H, m.nv());
+#if defined(MATRIX_ROWS) || defined(BRANCH_ROWS)
+  const auto term = [&](int r) {
+    const int type = rows.type[r], dof = type == ROW_FRICTION_DOF ? rows.id[r] : -1;
+    return RowTerm{force[r], own_weight(rows, r, weight), type == ROW_CONTACT_ELLIPTIC, dof};
+  };
+  const auto cone_entry = [&](int r, int i) { return weighted_entry(m, rows, r, weight, i); };
+#endif
+#if defined(MATRIX_ROWS)
+  return wide_solve_rows(m.column, search, M.memory, (const real*)0, R(0.0), rows.n, rows.J, term, cone_entry, b,
+                         descent, floor, H, m.nv());
+#elif defined(BRANCH_ROWS)
+  return solve_along_branches(M.branches, search, M.memory, (const real*)0, R(0.0), rows.n, rows.J, m.nvp(), term,
+                              cone_entry, b, descent, floor);
 #else
   add_row_forces(m, rows, force, b, descent);
   lane_sync();
@@ -184,6 +176,9 @@ DEVICE void solve_newton_general(const Model& m, const int* nefc, const real* qM
   SymRows M;
   sym_load(&M, qM, nv);
   sym_set_aside(&M);
+#ifdef BRANCH_ROWS
+  M.branches = branches_of(m, rows.n, efc_J, m.nvp(), [&](int r) { return rows_together(m, rows, r); }, hessian);
+#endif
   LANE_FOR(i, MAX_CONE_ROWS * rows.n) efc_weight[i] = 0;
   // (1) start from qacc_warmstart or qacc_smooth, whichever costs less
   primal_start(m, rows, M, qfrc_smooth, qacc_smooth, qacc_warmstart, p, search, efc_jv);

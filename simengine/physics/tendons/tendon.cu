@@ -20,16 +20,17 @@ DEVICE void add_pull(const Model& m, int b, real sign, const real* direction, co
   for (int i = 0; i < 6; ++i) out[i] += pull[i];
 }
 
-DEVICE void tendon_piece(const Model& m, int p, const real* subtree_com, const real* geom_xpos, const real* geom_xmat,
-                         const real* site_xpos, real* piece) {
+DEVICE void tendon_piece(const Model& m, int p, const real* xpos, const real* xquat, const real* subtree_com,
+                         const real* geom_xpos, const real* geom_xmat, real* piece) {
   const int site1 = m.path_site()[2 * p], site2 = m.path_site()[2 * p + 1], g = m.path_geom()[p];
   const int body1 = m.site_bodyid()[site1], body2 = m.site_bodyid()[site2];
-  const real *x1 = site_xpos + 3 * site1, *x2 = site_xpos + 3 * site2;
-  real direction[3], enter[3], leave[3];
+  real x1[3], x2[3], direction[3], enter[3], leave[3];
+  site_position(m, site1, xpos, xquat, x1);
+  site_position(m, site2, xpos, xquat, x2);
   for (int i = 0; i < PIECE_WORDS; ++i) piece[i] = 0;
   real on_geom = -1;
   if (g >= 0) {
-    on_geom = wrap_geom(m, g, m.path_side()[p], x1, x2, geom_xpos, geom_xmat, site_xpos, enter, leave);
+    on_geom = wrap_geom(m, g, m.path_side()[p], x1, x2, xpos, xquat, geom_xpos, geom_xmat, enter, leave);
   }
   if (on_geom < 0) {
     piece[0] = towards(x1, x2, direction);
@@ -68,8 +69,9 @@ DEVICE real tendon_slope(const Model& m, int e, const real* cdof, const real* pi
   return slope;
 }
 
-DEVICE void tendon(const Model& m, const real* qpos, const real* subtree_com, const real* cdof, const real* geom_xpos,
-                   const real* geom_xmat, const real* site_xpos, real* ten_length, real* ten_J, real* pieces) {
+DEVICE void tendon(const Model& m, const real* qpos, const real* xpos, const real* xquat, const real* subtree_com,
+                   const real* cdof, const real* geom_xpos, const real* geom_xmat, real* ten_length, real* ten_J,
+                   real* pieces) {
   LANE_FOR_LOADS(e, m.ntendon() * m.nv()) ten_J[e] = 0;
   lane_sync();
   ROLLED for (int group = 0; group < m.npathgroup(); ++group) {
@@ -78,7 +80,7 @@ DEVICE void tendon(const Model& m, const real* qpos, const real* subtree_com, co
     const int number = m.tendon_pathadr()[end - 1] + m.tendon_pathnum()[end - 1] - begin;
     // (1) pieces of spatial tendons
     LANE_FOR(p, number) {
-      tendon_piece(m, begin + p, subtree_com, geom_xpos, geom_xmat, site_xpos, pieces + PIECE_WORDS * p);
+      tendon_piece(m, begin + p, xpos, xquat, subtree_com, geom_xpos, geom_xmat, pieces + PIECE_WORDS * p);
     }
     lane_sync();
     // (2) lengths: weighted sums of joint coordinates, or of pieces

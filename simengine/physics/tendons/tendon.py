@@ -4,7 +4,7 @@ from simengine.physics.stage import Stage
 
 TENDON = Stage(
     name="tendon",
-    reads=("qpos", "subtree_com", "cdof", "geom_xpos", "geom_xmat", "site_xpos"),
+    reads=("qpos", "xpos", "xquat", "subtree_com", "cdof", "geom_xpos", "geom_xmat"),
     writes=("ten_length", "ten_J"),
     scratch=(("pieces", ("npiece", 19)),),
     flops=60,

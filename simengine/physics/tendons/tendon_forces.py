@@ -5,7 +5,7 @@ from simengine.physics.stage import Stage
 TENDON_FORCES = Stage(
     name="tendon_forces",
     reads=(
-        *("subtree_com", "geom_xpos", "geom_xmat", "site_xpos", "ten_length", "ten_velocity", "actuator_force"),
+        *("xpos", "xquat", "subtree_com", "geom_xpos", "geom_xmat", "ten_length", "ten_velocity", "actuator_force"),
         *("nefc", "efc_pos", "efc_type", "efc_id", "efc_force"),
     ),
     updates=("cfrc_ext",),

@@ -22,10 +22,11 @@ from simengine.physics.tendons.tendon_jax import pieces
 
 def tendon_forces(
     m: Any,
+    xpos: jax.Array,
+    xquat: jax.Array,
     subtree_com: jax.Array,
     geom_xpos: jax.Array,
     geom_xmat: jax.Array,
-    site_xpos: jax.Array,
     ten_length: jax.Array,
     ten_velocity: jax.Array,
     actuator_force: jax.Array,
@@ -35,14 +36,14 @@ def tendon_forces(
 ) -> tuple[jax.Array]:
     """cfrc_ext (nbody, 6) with the pulls of spatial tendons added.
 
-    Args: subtree_com (nbody, 3), geom_xpos (ngeom, 3), geom_xmat (ngeom, 9), site_xpos (nsite, 3), ten_length,
-        ten_velocity (ntendon,), actuator_force (nu,), efc_active (nefc_max,) bool, efc_force (nefc_max,), cfrc_ext
-        (nbody, 6).
+    Args: xpos (nbody, 3), xquat (nbody, 4), subtree_com (nbody, 3), geom_xpos (ngeom, 3), geom_xmat (ngeom, 9),
+        ten_length, ten_velocity (ntendon,), actuator_force (nu,), efc_active (nefc_max,) bool, efc_force (nefc_max,),
+        cfrc_ext (nbody, 6).
     """
     if not m.npath:
         return (cfrc_ext,)
     # (1) pieces of spatial tendons
-    _, pulls, bodies = pieces(m, subtree_com, geom_xpos, geom_xmat, site_xpos)
+    _, pulls, bodies = pieces(m, xpos, xquat, subtree_com, geom_xpos, geom_xmat)
 
     # (2) force along each tendon, from springs and dampers, actuators and constraint rows
     force = tendon_pull(m, np.arange(m.ntendon), ten_length, ten_velocity)

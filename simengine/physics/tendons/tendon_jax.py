@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from simengine.physics.kinematics.sites_jax import sites
 from simengine.physics.math import tree_jax as tree
 from simengine.physics.math.spatial_jax import wrench_about
 from simengine.physics.math.vector_jax import const, matmul, normalize
@@ -25,16 +26,17 @@ _CYLINDER = 5  # mjGEOM_CYLINDER
 def tendon(
     m: Any,
     qpos: jax.Array,
+    xpos: jax.Array,
+    xquat: jax.Array,
     subtree_com: jax.Array,
     cdof: jax.Array,
     geom_xpos: jax.Array,
     geom_xmat: jax.Array,
-    site_xpos: jax.Array,
 ) -> tuple[jax.Array, jax.Array]:
     """Length of every tendon and its Jacobian.
 
-    Args: qpos (nq,) [m, rad], subtree_com (nbody, 3), cdof (nv, 6), geom_xpos (ngeom, 3), geom_xmat (ngeom, 9),
-        site_xpos (nsite, 3).
+    Args: qpos (nq,) [m, rad], xpos (nbody, 3), xquat (nbody, 4), subtree_com (nbody, 3), cdof (nv, 6),
+        geom_xpos (ngeom, 3), geom_xmat (ngeom, 9).
     Returns: ten_length (ntendon,), ten_J (ntendon, nv).
     """
     by_qpos, by_qvel = (rows[m.njnt :] for rows in length_rows(m))
@@ -42,7 +44,7 @@ def tendon(
     if not m.npath:
         return length, slope
     # (1) pieces of spatial tendons
-    piece_length, pulls, bodies = pieces(m, subtree_com, geom_xpos, geom_xmat, site_xpos)
+    piece_length, pulls, bodies = pieces(m, xpos, xquat, subtree_com, geom_xpos, geom_xmat)
     spread = np.zeros((m.ntendon, m.npath))
     spread[m.path_tenid, np.arange(m.npath)] = m.path_scale
     # (2) lengths: weighted sums of joint coordinates, or of pieces
@@ -55,12 +57,18 @@ def tendon(
 
 
 def pieces(
-    m: Any, subtree_com: jax.Array, geom_xpos: jax.Array, geom_xmat: jax.Array, site_xpos: jax.Array
+    m: Any,
+    xpos: jax.Array,
+    xquat: jax.Array,
+    subtree_com: jax.Array,
+    geom_xpos: jax.Array,
+    geom_xmat: jax.Array,
 ) -> tuple[jax.Array, jax.Array, np.ndarray]:
     """Pieces of spatial tendons: lengths (npath,), force vectors (3, npath, 6) and the bodies (3, npath) they act on.
 
     The bodies are those of the first site, the second, and the geom; where there is none, the force on it is zero.
     """
+    site_xpos, _ = sites(m, xpos, xquat)
     site1, site2 = np.asarray(m.path_site).T
     geom, side = np.asarray(m.path_geom), np.asarray(m.path_side)
     x1, x2 = site_xpos[site1], site_xpos[site2]

@@ -91,15 +91,16 @@ DEVICE void wrap_axes(bool cylinder, const real* mat, const real* x0, const real
 
 // Path from point x0 to x1 past geom g, on the side of site `side` if that is not -1. Returns its length on the geom,
 // which is negative if the path is straight, and sets the points where it meets the geom and leaves it.
-DEVICE real wrap_geom(const Model& m, int g, int side, const real* x0, const real* x1, const real* geom_xpos,
-                      const real* geom_xmat, const real* site_xpos, real* point0, real* point1) {
+DEVICE real wrap_geom(const Model& m, int g, int side, const real* x0, const real* x1, const real* xpos,
+                      const real* xquat, const real* geom_xpos, const real* geom_xmat, real* point0, real* point1) {
   const bool cylinder = m.geom_type()[g] == GEOM_CYLINDER;
   const real *centre = geom_xpos + 3 * g, *mat = geom_xmat + 9 * g, r = m.geom_size()[3 * g];
   real p0[3], p1[3], s[3], axis0[3], axis1[3], d0[2], d1[2], flank[2], t0[2], t1[2];
+  if (side >= 0) site_position(m, side, xpos, xquat, s);
   for (int i = 0; i < 3; ++i) {
     p0[i] = x0[i] - centre[i];
     p1[i] = x1[i] - centre[i];
-    s[i] = side >= 0 ? site_xpos[3 * side + i] - centre[i] : R(0.0);
+    s[i] = side >= 0 ? s[i] - centre[i] : R(0.0);
   }
   wrap_axes(cylinder, mat, p0, p1, axis0, axis1);
   d0[0] = dot3(p0, axis0);

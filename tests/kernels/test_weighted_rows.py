@@ -1,0 +1,16 @@
+"""The Hessian of rows of every type by a warp: host threads run the GPU's code under the thread sanitizer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.kernels.test_dense import passes
+from tests.kernels.test_pgs import FOLDERS
+
+
+@pytest.mark.sanitizer
+@pytest.mark.parametrize("rows", [40, 100])
+def test_a_warp_has_the_bits_of_rows_added_one_by_one(tmp_path: Path, rows: int) -> None:
+    passes(tmp_path / "weighted", "weighted_of_threads.cpp", rows, *FOLDERS)
