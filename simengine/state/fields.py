@@ -198,6 +198,8 @@ _FIELDS: tuple[Field, ...] = (
     _w("cand_adr", "ncand+1", doc="first contact of each candidate pair within its world", kind="int"),
     _b("search_cand", "nsearch", doc="candidate pairs that need a search and may touch, in order; then -1", kind="int"),
     _b("search_found", "nsearch", doc="contacts that their search found, plus 256 times their rows", kind="int"),
+    _b("search_state", "nkept", doc="what is known of the cores of the first of them, see convex.cu", kind="int"),
+    _b("search_simplex", "nkept", 8, doc="support points, directions, weights and normal of their searches, 32 each"),
     _b("kept_contact", "nkept", 7, doc="distance, position and normal of contacts of the first of them, four each [m]"),
     _b("pair_tally", 3, doc="pairs without a search: rows, types with contacts (bits); listed pairs", kind="int"),
     _w("ncon", doc="contacts of the world", kind="int"),

@@ -5,8 +5,8 @@
 registers and instruction fetches even in models that never run it. It lists the pairs that need a search, so that each
 lane has one, and keeps what it finds for the narrowphase. Where shapes overlap, all lanes share the search of a pair.
 
-`collision_list`, `collision_search` and `collision_count` do the same one after another, so that several groups of
-lanes share the searches of a world.
+`collision_list`, `collision_distance`, `collision_depth`, `collision_touch` and `collision_count` do the same one after
+another, so that each lane of a GPU has a search, whichever world it belongs to.
 """
 
 from dataclasses import replace
@@ -30,7 +30,7 @@ COLLISION_GENERAL = replace(
     reads=("qpos", "eq_active", "ten_length", "geom_xpos", "geom_xmat", "world_status"),
     writes=("cand_adr", "search_cand", "search_found", "kept_contact", "ncon", "nefc", "counts"),
     scratch=(("polytope", ("npolytope",)),),
-    shares=("collision_list", "collision_search", "collision_count"),
+    shares=("collision_list", "collision_depth", "collision_count"),
     flops=200,
 )
 COLLISION_LIST = Stage(
@@ -40,14 +40,31 @@ COLLISION_LIST = Stage(
     collides="any",
     flops=60,
 )
-COLLISION_SEARCH = Stage(
-    name="collision_search",
+COLLISION_DISTANCE = Stage(
+    name="collision_distance",
     reads=("geom_xpos", "geom_xmat", "search_cand", "pair_tally"),
-    writes=("search_found", "kept_contact"),
+    writes=("search_found", "search_state", "search_simplex"),
+    scalars=("part", "parts"),
+    shares=("convex",),
+    flops=100,
+)
+COLLISION_DEPTH = Stage(
+    name="collision_depth",
+    reads=("geom_xpos", "geom_xmat", "search_cand", "pair_tally", "search_state"),
+    updates=("search_found", "search_simplex"),
     scratch=(("polytope", ("npolytope",)),),
     scalars=("part", "parts"),
     shares=("convex",),
-    flops=200,
+    flops=100,
+)
+COLLISION_TOUCH = Stage(
+    name="collision_touch",
+    reads=("geom_xpos", "geom_xmat", "search_cand", "pair_tally", "search_state", "search_simplex"),
+    writes=("kept_contact",),
+    updates=("search_found",),
+    scalars=("part", "parts"),
+    shares=("convex",),
+    flops=100,
 )
 COLLISION_COUNT = Stage(
     name="collision_count",

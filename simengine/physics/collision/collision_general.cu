@@ -9,7 +9,7 @@ DEVICE void collision_general(const Model& m, const real* qpos, const int* eq_ac
   int rows = tally.rows + (healthy ? standing_rows(m, eq_active) : 0), types = tally.types, contacts = tally.sum;
   if (m.nsearch()) {
     lane_sync();
-    search_pairs(m, search_cand, tally.sum, 0, 1, geom_xpos, geom_xmat, search_found, kept_contact, polytope);
+    search_pairs(m, search_cand, 0, tally.sum, 0, 1, geom_xpos, geom_xmat, search_found, kept_contact, polytope);
     lane_sync();
     contacts = add_found(m, search_cand, search_found, tally.sum, cand_adr, &rows, &types);
   }
