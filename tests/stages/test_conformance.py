@@ -120,8 +120,10 @@ def left_alone(stage: Stage, memory: Memory, name: str) -> np.ndarray:
         mask[memory.model.cand_type[memory.own("contact_cand")] != PAIR_TYPES.index(stage.name)] = True
     if name == "kept_contact":
         mask[...] = ~kept(memory)[:, :, None]
-    if name == "search_found":
-        mask[...] = memory.own("search_cand") < 0
+    if name in ("near_cand", "near_adr"):
+        mask[...] = np.arange(mask.shape[1]) > near_pairs(memory)[:, None]
+    if name in ("search_near", "search_found"):
+        mask[...] = np.arange(mask.shape[1]) >= searches(memory)[:, None] + (name == "search_near")
     if name == "lists":
         mask = np.isnan(expected(stage, "", memory)["lists"])
     return mask
@@ -133,11 +135,27 @@ SLOTS = PAIR_SLOTS[PAIR_TYPES.index("convex")]
 def kept(memory: Memory) -> np.ndarray:
     """Which contacts of pairs with a search counting keeps, (num_worlds, nkept)."""
     there = np.zeros((memory.num_worlds, memory.model.nkept), bool)
-    for row, adr, listed in zip(there, memory.own("cand_adr"), memory.own("search_cand"), strict=True):
-        for k, cand in enumerate(listed[listed >= 0]):
+    listed = zip(there, memory.own("near_adr"), memory.own("search_near"), searches(memory), strict=True)
+    for row, adr, near, number in listed:
+        for k, i in enumerate(near[:number]):
             if (k + 1) * SLOTS <= len(row):
-                row[k * SLOTS : k * SLOTS + adr[cand + 1] - adr[cand]] = True
+                row[k * SLOTS : k * SLOTS + adr[i + 1] - adr[i]] = True
     return there
+
+
+def near_pairs(memory: Memory) -> np.ndarray:
+    """The number of near pairs of each world."""
+    return (memory.own("near_cand") < 0).argmax(axis=1)
+
+
+def searches(memory: Memory) -> np.ndarray:
+    """The number of pairs that need a search, of each world."""
+    listed = memory.own("search_near")
+    return (
+        np.where((listed < 0).any(axis=1), (listed < 0).argmax(axis=1), listed.shape[1])
+        if listed.size
+        else (np.zeros(memory.num_worlds, int))
+    )
 
 
 def run(stage: Stage, memory: Memory, rk_stage: int, rows: int, worlds: np.ndarray | None = None) -> None:
@@ -238,7 +256,7 @@ def test_agrees_with_the_jax_form(name: str, dtype: str, stage: Stage, rk_stage:
 
 OTHERWISE = (
     *("contact_cand", "contact_efc_address", "efc_type", "efc_id", "efc_frictionloss"),
-    *("search_cand", "search_found", "kept_contact"),
+    *("near_cand", "near_adr", "search_near", "search_found", "kept_contact"),
 )
 """Outputs that JAX's fixed slots do not need; they, or the contacts that follow from them, are compared with
 MuJoCo's."""

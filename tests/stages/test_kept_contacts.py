@@ -80,9 +80,9 @@ def test_groups_of_lanes_that_share_searches_count_and_keep_the_same(parts: int)
         memory.set({"qpos": states(mj, WORLDS), "world_status": np.eye(1, WORLDS, 3, dtype=np.int32)[0]})
         for kernel in (single("kinematics"), *kernels):
             call(kernel, memory, arguments(kernel, memory, scalars={"parts": parts}))
-        written = ("cand_adr", "search_cand", "search_found", "kept_contact", "ncon", "nefc", "counts")
+        written = ("near_cand", "near_adr", "search_near", "search_found", "kept_contact", "ncon", "nefc", "counts")
         found.append({name: memory.own(name).copy() for name in written})
-    assert (found[0]["search_cand"] >= 0).sum() > 10 * WORLDS
+    assert (found[0]["search_near"] > 0).sum() > 10 * WORLDS
     for name, values in found[0].items():
         np.testing.assert_array_equal(values, found[1][name], err_msg=name)
 

@@ -126,7 +126,7 @@ def test_lanes_share_the_prisms_of_height_fields_and_the_search_of_overlapping_m
     assert not result.reports, result.reports[:3000]
     assert result.status == 0
     assert {item.kernel for item in recorded} >= {k.name for k in catalogue.SEARCHES} or pair_type != "convex"
-    for field in ("cand_adr", "nefc", "contact_cand"):
+    for field in ("near_cand", "near_adr", "nefc", "contact_cand"):
         np.testing.assert_array_equal(result.buffers[field], memory.arrays[field], err_msg=field)
     for field in ("contact_dist", "contact_pos", "contact_frame"):
         atol = 0 if exact else 1e-5  # sanitizers call other functions of the library, which round differently

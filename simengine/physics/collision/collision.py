@@ -16,7 +16,8 @@ from simengine.physics.stage import Form, Stage
 COLLISION = Stage(
     name="collision",
     reads=("qpos", "geom_xpos", "geom_xmat", "world_status"),
-    writes=("cand_adr", "ncon", "nefc", "counts"),
+    writes=("near_cand", "near_adr", "ncon", "nefc", "counts"),
+    scratch=(("waiting", (64,)),),
     scalars=("shard_size",),
     collides="light",
     flops=60,
@@ -28,21 +29,22 @@ COLLISION_GENERAL = replace(
     of=("collision",),
     collides="any",
     reads=("qpos", "eq_active", "ten_length", "geom_xpos", "geom_xmat", "world_status"),
-    writes=("cand_adr", "search_cand", "search_found", "kept_contact", "ncon", "nefc", "counts"),
-    scratch=(("polytope", ("npolytope",)),),
+    writes=("near_cand", "near_adr", "search_near", "search_found", "kept_contact", "ncon", "nefc", "counts"),
+    scratch=(("polytope", ("npolytope",)), ("waiting", (64,))),
     shares=("collision_list", "collision_depth", "collision_count"),
     flops=200,
 )
 COLLISION_LIST = Stage(
     name="collision_list",
     reads=("geom_xpos", "geom_xmat", "world_status"),
-    writes=("cand_adr", "search_cand", "pair_tally"),
+    writes=("near_cand", "near_adr", "search_near", "pair_tally"),
+    scratch=(("waiting", (64,)),),
     collides="any",
     flops=60,
 )
 COLLISION_DISTANCE = Stage(
     name="collision_distance",
-    reads=("geom_xpos", "geom_xmat", "search_cand", "pair_tally"),
+    reads=("geom_xpos", "geom_xmat", "near_cand", "search_near", "pair_tally"),
     writes=("search_found", "search_state", "search_simplex"),
     scalars=("part", "parts"),
     shares=("convex",),
@@ -50,7 +52,7 @@ COLLISION_DISTANCE = Stage(
 )
 COLLISION_DEPTH = Stage(
     name="collision_depth",
-    reads=("geom_xpos", "geom_xmat", "search_cand", "pair_tally", "search_state"),
+    reads=("geom_xpos", "geom_xmat", "near_cand", "search_near", "pair_tally", "search_state"),
     updates=("search_found", "search_simplex"),
     scratch=(("polytope", ("npolytope",)),),
     scalars=("part", "parts"),
@@ -59,7 +61,7 @@ COLLISION_DEPTH = Stage(
 )
 COLLISION_TOUCH = Stage(
     name="collision_touch",
-    reads=("geom_xpos", "geom_xmat", "search_cand", "pair_tally", "search_state", "search_simplex"),
+    reads=("geom_xpos", "geom_xmat", "near_cand", "search_near", "pair_tally", "search_state", "search_simplex"),
     writes=("kept_contact",),
     updates=("search_found",),
     scalars=("part", "parts"),
@@ -68,9 +70,12 @@ COLLISION_TOUCH = Stage(
 )
 COLLISION_COUNT = Stage(
     name="collision_count",
-    reads=("qpos", "eq_active", "ten_length", "world_status", "search_cand", "search_found", "pair_tally"),
+    reads=(
+        *("qpos", "eq_active", "ten_length", "world_status", "near_cand", "search_near", "search_found"),
+        "pair_tally",
+    ),
     writes=("ncon", "nefc", "counts"),
-    updates=("cand_adr",),
+    updates=("near_adr",),
     scalars=("shard_size",),
     flops=20,
 )

@@ -4,7 +4,7 @@
 // Search for the contacts of the listed pairs from number `begin` on, and keep those of the first pairs for the
 // narrowphase. Search begin + k of a world is done by part k % parts. Each lane has a pair; where cores overlap, all
 // lanes search for the normal of one pair after another.
-DEVICE void search_pairs(const Model& m, const int* search_cand, int begin, int searches, int part, int parts,
+DEVICE void search_pairs(const Model& m, const int* near_cand, const int* search_near, int begin, int searches, int part, int parts,
                          const real* geom_xpos, const real* geom_xmat, int* search_found, real* kept_contact,
                          real* polytope) {
   Polytope& shared = *reinterpret_cast<Polytope*>(polytope);
@@ -14,7 +14,7 @@ DEVICE void search_pairs(const Model& m, const int* search_cand, int begin, int 
     Difference d;
     Simplex simplex;
     real normal[3];
-    const int k = base + parts * lane(), c = k < searches ? search_cand[k] : -1;
+    const int k = base + parts * lane(), c = k < searches ? near_cand[search_near[k]] : -1;
     if (c >= 0) {
       d = difference_of(pair_of(m, c, geom_xpos, geom_xmat));
       cores = begin_search(d, detection_margin(m, c), simplex, normal);
@@ -22,7 +22,7 @@ DEVICE void search_pairs(const Model& m, const int* search_cand, int begin, int 
     int left = cores == CORES_DEEP ? LANES - lane() : 0;
     ROLLED for (int most = lane_most(left); most; most = lane_most(left)) {
       const bool own = lane() == LANES - most;
-      const int other = search_cand[base + parts * (LANES - most)];
+      const int other = near_cand[search_near[base + parts * (LANES - most)]];
       const Difference deep = LANES == 1 ? d : difference_of(pair_of(m, other, geom_xpos, geom_xmat));
       Simplex around;
       real outward[3];
@@ -47,19 +47,19 @@ DEVICE void search_pairs(const Model& m, const int* search_cand, int begin, int 
   }
 }
 
-DEVICE void collision_depth(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* search_cand,
-                            const int* pair_tally, const int* search_state, int* search_found, real* search_simplex,
+DEVICE void collision_depth(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* near_cand,
+                            const int* search_near, const int* pair_tally, const int* search_state, int* search_found, real* search_simplex,
                             real* polytope, int part, int parts) {
-  const int kept = kept_searches(m, pair_tally[2]);
+  const int kept = kept_searches(m, pair_tally[1]);
   int k = -1, number = -1;  // the search, and its number among those with overlapping cores
   ROLLED for (int own = part;; own += parts) {
     ROLLED for (; number < own && k < kept; ++number) k = next_search(search_state, kept, k, CORES_DEEP, CORES_DEEP);
     if (k >= kept) break;
-    const Difference d = difference_of(pair_of(m, search_cand[k], geom_xpos, geom_xmat));
+    const Difference d = difference_of(pair_of(m, near_cand[search_near[k]], geom_xpos, geom_xmat));
     Simplex simplex;
     real normal[3];
     epa<AllLanes>(d, *reinterpret_cast<Polytope*>(polytope), simplex, normal);
     if (lane() == 0) put_simplex(search_simplex + SIMPLEX_WORDS * size_t(k), simplex, normal);
   }
-  search_pairs(m, search_cand, kept, pair_tally[2], part, parts, geom_xpos, geom_xmat, search_found, nullptr, polytope);
+  search_pairs(m, near_cand, search_near, kept, pair_tally[1], part, parts, geom_xpos, geom_xmat, search_found, nullptr, polytope);
 }

@@ -2,12 +2,12 @@
 // known of the cores of each pair. Pairs beyond the memory for their states
 // are left to collision_depth.
 
-DEVICE void collision_distance(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* search_cand,
+DEVICE void collision_distance(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* near_cand, const int* search_near,
                                const int* pair_tally, int* search_found, int* search_state, real* search_simplex,
                                int part, int parts) {
-  const int searches = kept_searches(m, pair_tally[2]);
+  const int searches = kept_searches(m, pair_tally[1]);
   ROLLED for (int k = part + parts * lane(); k < searches; k += parts * LANES) {
-    const int c = search_cand[k];
+    const int c = near_cand[search_near[k]];
     const Difference d = difference_of(pair_of(m, c, geom_xpos, geom_xmat));
     Simplex simplex;
     real normal[3];

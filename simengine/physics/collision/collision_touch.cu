@@ -1,16 +1,16 @@
 // Contacts of the pairs whose cores are near each other or overlap, one lane a pair; see counting.cuh. The distance of
 // their cores or the depth is known.
-DEVICE void collision_touch(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* search_cand,
+DEVICE void collision_touch(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* near_cand, const int* search_near,
                             const int* pair_tally, const int* search_state, const real* search_simplex,
                             real* kept_contact, int* search_found, int part, int parts) {
-  const int searches = kept_searches(m, pair_tally[2]);
+  const int searches = kept_searches(m, pair_tally[1]);
   int k = -1, number = -1;  // the search, and its number among those with near cores
   ROLLED for (int own = part + parts * lane(); k < searches; own += parts * LANES) {
     ROLLED for (; number < own && k < searches; ++number) {
       k = next_search(search_state, searches, k, CORES_NEAR, CORES_DEEP);
     }
     if (k >= searches) break;
-    const int c = search_cand[k];
+    const int c = near_cand[search_near[k]];
     const Pair p = pair_of(m, c, geom_xpos, geom_xmat);
     const Difference d = difference_of(p);
     const real margin = detection_margin(m, c);
