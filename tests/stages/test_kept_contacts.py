@@ -71,9 +71,12 @@ def test_the_narrowphase_takes_what_counting_kept(monkeypatch: pytest.MonkeyPatc
     assert (found > 0.5).all()
 
 
-@pytest.mark.parametrize("parts", [1, 2, 5, 8])
-def test_groups_of_lanes_that_share_searches_count_and_keep_the_same(parts: int) -> None:
+@pytest.mark.parametrize(("parts", "room"), [(1, 256), (2, 256), (5, 256), (8, 256), (3, 9), (2, 0)])
+def test_lanes_that_share_searches_count_and_keep_the_same(
+    monkeypatch: pytest.MonkeyPatch, parts: int, room: int
+) -> None:
     mj = heap()
+    monkeypatch.setattr(build, "MOST_KEPT", room)
     found = []
     for kernels in ((single("collision_general"),), catalogue.SEARCHES):
         memory = Memory(load_table(mj), "float64", WORLDS, 500, 0)
