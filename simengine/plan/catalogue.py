@@ -250,7 +250,7 @@ def position_in_two(general: bool) -> tuple[Kernel, Kernel]:
 SEARCHES = (
     single(COLLISION_LIST),
     replace(single(COLLISION_DISTANCE), own_lanes=1, min_blocks_per_multiprocessor=3, constants=(("ALL_INLINE", 1),)),
-    replace(single(COLLISION_DEPTH), own_lanes=16, min_blocks_per_multiprocessor=3),
+    replace(single(COLLISION_DEPTH), own_lanes=16, min_blocks_per_multiprocessor=4, constants=(("ALL_INLINE", 1),)),
     replace(single(COLLISION_TOUCH), own_lanes=1, min_blocks_per_multiprocessor=3),
     single(COLLISION_COUNT),
 )

@@ -31,7 +31,7 @@ COLLISION_GENERAL = replace(
     reads=("qpos", "eq_active", "ten_length", "geom_xpos", "geom_xmat", "world_status"),
     writes=("near_cand", "near_adr", "search_near", "search_found", "kept_contact", "ncon", "nefc", "counts"),
     scratch=(("polytope", ("npolytope",)), ("waiting", (64,))),
-    shares=("collision_list", "collision_depth", "collision_count"),
+    shares=("collision_list", "collision_count"),
     flops=200,
 )
 COLLISION_LIST = Stage(
@@ -53,7 +53,7 @@ COLLISION_DISTANCE = Stage(
 COLLISION_DEPTH = Stage(
     name="collision_depth",
     reads=("geom_xpos", "geom_xmat", "near_cand", "search_near", "pair_tally", "search_state"),
-    updates=("search_found", "search_simplex"),
+    updates=("search_simplex",),
     scratch=(("polytope", ("npolytope",)),),
     scalars=("part", "parts"),
     shares=("convex",),

@@ -1,10 +1,9 @@
-// Distance of the pairs that are listed for a search, one lane a pair; see counting.cuh. `search_state` receives what is
-// known of the cores of each pair. Pairs beyond the memory for their states
-// are left to collision_depth.
+// Distance of the pairs that are listed for a search, one lane a pair; see counting.cuh. `search_state` receives what
+// is known of the cores of each pair. Pairs beyond the memory for their states are left to collision_touch.
 
-DEVICE void collision_distance(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* near_cand, const int* search_near,
-                               const int* pair_tally, int* search_found, int* search_state, real* search_simplex,
-                               int part, int parts) {
+DEVICE void collision_distance(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* near_cand,
+                               const int* search_near, const int* pair_tally, int* search_found, int* search_state,
+                               real* search_simplex, int part, int parts) {
   const int searches = kept_searches(m, pair_tally[1]);
   ROLLED for (int k = part + parts * lane(); k < searches; k += parts * LANES) {
     const int c = near_cand[search_near[k]];

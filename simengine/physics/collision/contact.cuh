@@ -154,7 +154,8 @@ DEVICE void take_kept(const real* kept, int search, Contact* out, int number) {
 // Write the contacts of every touching pair of one type, at most MOST per pair, at the addresses from counting.
 template <CollideFunction COLLIDE, int MOST>
 DEVICE void fill_contacts(const Model& m, int type, const real* geom_xpos, const real* geom_xmat, const int* near_cand,
-                          const int* near_adr, real* contact_dist, real* contact_pos, real* contact_frame, int* contact_cand) {
+                          const int* near_adr, real* contact_dist, real* contact_pos, real* contact_frame,
+                          int* contact_cand) {
   const ContactFields out = {contact_dist, contact_pos, contact_frame, contact_cand};
   LANE_FOR(i, m.ncand()) {
     const int c = near_cand[i];

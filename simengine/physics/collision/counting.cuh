@@ -71,8 +71,9 @@ DEVICE int rows_of(const Model& m, int c, const Contact* found, int number) {
 #define WAITING_WORDS 64
 #define ROUNDS_AT_ONCE 4  // rounds of candidates whose loads overlap
 
-// For each candidate pair whose bounding spheres overlap, in order, call take(c) in one lane; c is -1 in lanes without a
-// pair. All lanes call it together. `waiting` has WAITING_WORDS integers. A group of more than 32 lanes does not wait.
+// For each candidate pair whose bounding spheres overlap, in order, call take(c) in one lane; c is -1 in lanes without
+// a pair. All lanes call it together. `waiting` has WAITING_WORDS integers. A group of more than 32 lanes does not
+// wait.
 template <typename Take>
 DEVICE void each_near(const Model& m, int ncand, const real* geom_xpos, const real* geom_xmat, int* waiting,
                       Take& take) {
@@ -183,8 +184,8 @@ struct NearPairs {
   }
 };
 
-// What is known of a world's pairs: the numbers of its near pairs, and of searches among them; and the lane's share of the rows of the
-// others.
+// What is known of a world's pairs: the numbers of its near pairs, and of searches among them; and the lane's share of
+// the rows of the others.
 struct Tally {
   int near, searches, rows;
 };

@@ -1,6 +1,6 @@
-// What the kernels that share a search leave for each other: collision_distance finds the distance of the cores of listed
-// pairs, collision_depth the depth of those that overlap, and collision_touch the contacts. The state of a search says
-// what is known of its cores. A simplex is stored where they are near each other, and where they overlap.
+// What the kernels that share a search leave for each other: collision_distance finds the distance of the cores of
+// listed pairs, collision_depth the depth of those that overlap, and collision_touch the contacts. The state of a
+// search says what is known of its cores. A simplex is stored where they are near each other, and where they overlap.
 #pragma once
 
 // Words of a simplex and its normal.

@@ -98,9 +98,9 @@ DEVICE_CALL int collide_convex(const Pair& p, real margin, Contact* out) {
   return with_features(p, d, margin, simplex, kinks, out);
 }
 
-DEVICE void convex(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* near_cand, const int* near_adr,
-                   const int* search_near, const real* kept_contact, real* contact_dist, real* contact_pos,
-                   real* contact_frame, int* contact_cand) {
+DEVICE void convex(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* near_cand,
+                   const int* near_adr, const int* search_near, const real* kept_contact, real* contact_dist,
+                   real* contact_pos, real* contact_frame, int* contact_cand) {
   const ContactFields out = {contact_dist, contact_pos, contact_frame, contact_cand};
   LANE_FOR(k, m.nsearch()) {
     const int i = search_near[k];
