@@ -380,7 +380,8 @@ def _told_apart(which: str) -> tuple[PairType, ...]:
     """Pair types by the word of `Stage.collides`."""
     plain = tuple(pair for pair in PAIRS if pair.plain or not pair.heavy)
     light = tuple(pair for pair in PAIRS if not pair.heavy)
-    return {"": (), "light": light, "plain": plain, "any": PAIRS}[which]
+    counted = tuple(pair for pair in PAIRS if pair.name != "convex" and not pair.shared)
+    return {"": (), "light": light, "plain": plain, "counted": counted, "any": PAIRS}[which]
 
 
 def _shared_sources(stages: Sequence[Stage]) -> list[Path]:

@@ -27,11 +27,11 @@ COLLISION_GENERAL = replace(
     name="collision_general",
     form=Form.GENERAL,
     of=("collision",),
-    collides="any",
+    collides="counted",
     reads=("qpos", "eq_active", "ten_length", "geom_xpos", "geom_xmat", "world_status"),
     writes=("near_cand", "near_adr", "search_near", "search_found", "kept_contact", "ncon", "nefc", "counts"),
     scratch=(("polytope", ("npolytope",)), ("waiting", (64,))),
-    shares=("collision_list", "collision_count"),
+    shares=("convex", "hfield", "collision_list", "collision_count"),
     flops=200,
 )
 COLLISION_LIST = Stage(
@@ -39,7 +39,8 @@ COLLISION_LIST = Stage(
     reads=("geom_xpos", "geom_xmat", "world_status"),
     writes=("near_cand", "near_adr", "search_near", "pair_tally"),
     scratch=(("waiting", (64,)),),
-    collides="any",
+    collides="counted",
+    shares=("convex", "hfield"),
     flops=60,
 )
 COLLISION_DISTANCE = Stage(

@@ -52,7 +52,7 @@ DEVICE void collision_general(const Model& m, const real* qpos, const int* eq_ac
                               int* nefc, int* counts, real* polytope, real* waiting, int shard_size) {
   const bool healthy = world_status[0] == STATUS_HEALTHY;
   const Tally tally = list_pairs(m, healthy, geom_xpos, geom_xmat, near_cand, near_adr, search_near, waiting);
-  if (m.nsearch()) {
+  if (SEARCHES && m.nsearch()) {
     search_pairs(m, near_cand, search_near, tally.searches, geom_xpos, geom_xmat, search_found, kept_contact, polytope);
     lane_sync();
   }

@@ -2,7 +2,7 @@
 // on the way; those with a height field, whose work the lanes share; and those that need a search, which are listed, so
 // that few searches far from each other among the candidates run side by side.
 
-DEVICE int collide_any(int type, const Pair& pair, real margin, Contact* out);
+DEVICE int collide_counted(int type, const Pair& pair, real margin, Contact* out);
 
 // Lists near pairs, and among them those that need a search. near.adr receives the numbers of contacts of the others;
 // for those with a height field, 0.
@@ -15,15 +15,15 @@ struct ListPairs {
   DEVICE_METHOD void operator()(int c) {
     if (c >= 0 && boxes_apart(m, c, geom_xpos, geom_xmat)) c = -1;
     const int type = c >= 0 ? m.cand_type()[c] : TYPE_HFIELD;
-    const bool search = type == TYPE_CONVEX;
+    const bool search = SEARCHES && type == TYPE_CONVEX;
     int number = 0;
     if (!search && type != TYPE_HFIELD) {
       Contact found[MAX_CONTACTS];
-      number = collide_any(type, pair_of(m, c, geom_xpos, geom_xmat), detection_margin(m, c), found);
+      number = collide_counted(type, pair_of(m, c, geom_xpos, geom_xmat), detection_margin(m, c), found);
       rows += rows_of(m, c, found, number);
     }
     const int place = near.append(c, number);
-    if (!m.nsearch()) return;
+    if (!SEARCHES || !m.nsearch()) return;
     int total;
     const int k = searches + lane_rank(search, &total);
     if (search) search_near[k] = place;
@@ -36,9 +36,9 @@ DEVICE Tally list_pairs(const Model& m, bool healthy, const real* geom_xpos, con
   ListPairs list = {m, geom_xpos, geom_xmat, {near_cand, near_adr, 0}, search_near, 0, 0};
   each_near(m, healthy ? m.ncand() : 0, geom_xpos, geom_xmat, reinterpret_cast<int*>(waiting), list);
   list.near.end(0);
-  if (list.searches < m.nsearch() && lane() == 0) search_near[list.searches] = -1;
+  if (SEARCHES && list.searches < m.nsearch() && lane() == 0) search_near[list.searches] = -1;
   lane_sync();
-  if (m.nhfield()) {
+  if (HFIELDS && m.nhfield()) {
     count_hfields(m, near_cand, list.near.number, geom_xpos, geom_xmat, near_adr, &list.rows);
     lane_sync();
   }

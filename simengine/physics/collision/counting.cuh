@@ -3,6 +3,15 @@
 // the arenas must be large enough before anything is written to them.
 #pragma once
 
+// Whether a model has height fields, and pairs that need a search. Kernels of others are built without the code for
+// these, because it takes registers even where it never runs.
+#ifndef HFIELDS
+#define HFIELDS 1
+#endif
+#ifndef SEARCHES
+#define SEARCHES 1
+#endif
+
 // Whether the bounding spheres of two geoms are farther apart than `margin`: MuJoCo's mj_filterSphere.
 DEVICE bool spheres_apart(const Model& m, int g1, int g2, real margin, const real* geom_xpos, const real* geom_xmat) {
   real offset[3];
