@@ -127,7 +127,9 @@ SOLVERS: dict[str, Stage] = {
 
 FUSED_INTEGRATORS = ("euler", "rk4")
 
-_COUNTS = frozenset({"near_cand", "near_adr", "search_near", "search_found", "kept_contact", "ncon", "nefc", "counts"})
+_COUNTS = frozenset(
+    {"near_cand", "near_adr", "search_near", "search_found", "kept_contact", "pair_tally", "ncon", "nefc", "counts"}
+)
 _ROWS = frozenset(f.name for f in FIELDS if f.space == "row")
 _CONTACTS = frozenset(f.name for f in FIELDS if f.space == "contact")
 _WRITTEN_ONCE = frozenset({"ten_J", "site_xpos", "site_xmat"})  # in scratch, those of hundreds of sites fill it

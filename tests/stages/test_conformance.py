@@ -113,13 +113,13 @@ def errors(memory: Memory, wanted: Fields, dtype: str) -> dict[str, float]:
     return wrong
 
 
-LISTS = ("near_cand", "near_adr", "search_near", "search_found", "kept_contact")
+LISTS = ("near_cand", "near_adr", "pair_tally", "search_near", "search_found", "kept_contact")
 """Fields that counting writes as far as a world has pairs; see `left_alone`."""
 
 
 def left_alone(stage: Stage, memory: Memory, name: str) -> np.ndarray:
     """Words of the shard's part of an output that the stage does not write."""
-    mask = np.zeros(memory.own(name).shape, bool)
+    mask: np.ndarray = np.zeros(memory.own(name).shape, bool)
     if stage.name in PAIR_TYPES:
         mask[memory.model.cand_type[memory.own("contact_cand")] != PAIR_TYPES.index(stage.name)] = True
     if name in LISTS:  # other forms of the stage, which may have run before, list other near pairs
@@ -128,9 +128,9 @@ def left_alone(stage: Stage, memory: Memory, name: str) -> np.ndarray:
     if name == "kept_contact":
         mask[...] = ~kept(memory)[:, :, None]
     if name in ("near_cand", "near_adr"):
-        mask[...] = np.arange(mask.shape[1]) > near_pairs(memory)[:, None]
+        mask[...] = np.arange(mask.shape[1]) >= memory.own("pair_tally")[:, :1] + (name == "near_adr")
     if name in ("search_near", "search_found"):
-        mask[...] = np.arange(mask.shape[1]) >= searches(memory)[:, None] + (name == "search_near")
+        mask[...] = np.arange(mask.shape[1]) >= memory.own("pair_tally")[:, 1:2]
     if name == "lists":
         mask = np.isnan(expected(stage, "", memory)["lists"])
     return mask
@@ -142,24 +142,12 @@ SLOTS = PAIR_SLOTS[PAIR_TYPES.index("convex")]
 def kept(memory: Memory) -> np.ndarray:
     """Which contacts of pairs with a search counting keeps, (num_worlds, nkept)."""
     there = np.zeros((memory.num_worlds, memory.model.nkept), bool)
-    listed = zip(there, memory.own("near_adr"), memory.own("search_near"), searches(memory), strict=True)
+    listed = zip(there, memory.own("near_adr"), memory.own("search_near"), memory.own("pair_tally")[:, 1], strict=True)
     for row, adr, near, number in listed:
         for k, i in enumerate(near[:number]):
             if (k + 1) * SLOTS <= len(row):
                 row[k * SLOTS : k * SLOTS + adr[i + 1] - adr[i]] = True
     return there
-
-
-def near_pairs(memory: Memory) -> np.ndarray:
-    """The number of near pairs of each world."""
-    return (memory.own("near_cand") < 0).argmax(axis=1)
-
-
-def searches(memory: Memory) -> np.ndarray:
-    """The number of pairs that need a search, of each world."""
-    listed = memory.own("search_near")
-    ends = np.concatenate([listed, np.full((len(listed), 1), -1)], axis=1) < 0
-    return ends.argmax(axis=1)
 
 
 def run(stage: Stage, memory: Memory, rk_stage: int, rows: int, worlds: np.ndarray | None = None) -> None:

@@ -16,7 +16,7 @@ from simengine.physics.stage import Form, Stage
 COLLISION = Stage(
     name="collision",
     reads=("qpos", "geom_xpos", "geom_xmat", "world_status"),
-    writes=("near_cand", "near_adr", "ncon", "nefc", "counts"),
+    writes=("near_cand", "near_adr", "pair_tally", "ncon", "nefc", "counts"),
     scratch=(("waiting", (64,)),),
     scalars=("shard_size",),
     collides="light",
@@ -29,7 +29,10 @@ COLLISION_GENERAL = replace(
     of=("collision",),
     collides="counted",
     reads=("qpos", "eq_active", "ten_length", "geom_xpos", "geom_xmat", "world_status"),
-    writes=("near_cand", "near_adr", "search_near", "search_found", "kept_contact", "ncon", "nefc", "counts"),
+    writes=(
+        *("near_cand", "near_adr", "search_near", "search_found", "kept_contact", "pair_tally", "ncon", "nefc"),
+        "counts",
+    ),
     scratch=(("polytope", ("npolytope",)), ("waiting", (64,))),
     shares=("convex", "hfield", "collision_list", "collision_count"),
     flops=200,

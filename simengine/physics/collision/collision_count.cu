@@ -18,7 +18,7 @@ DEVICE int add_up(const Model& m, const Tally& tally, const int* near_cand, cons
     if (i < tally.near) near_adr[i] = contacts + before;
     contacts += total;
   }
-  if (lane() == 0) near_adr[tally.near] = contacts;
+  LANE_FOR(i, 1) near_adr[tally.near] = contacts;
   return contacts;
 }
 

@@ -48,8 +48,8 @@ DEVICE void search_pairs(const Model& m, const int* near_cand, const int* search
 
 DEVICE void collision_general(const Model& m, const real* qpos, const int* eq_active, const real* ten_length,
                               const real* geom_xpos, const real* geom_xmat, const int* world_status, int* near_cand,
-                              int* near_adr, int* search_near, int* search_found, real* kept_contact, int* ncon,
-                              int* nefc, int* counts, real* polytope, real* waiting, int shard_size) {
+                              int* near_adr, int* search_near, int* search_found, real* kept_contact, int* pair_tally,
+                              int* ncon, int* nefc, int* counts, real* polytope, real* waiting, int shard_size) {
   const bool healthy = world_status[0] == STATUS_HEALTHY;
   const Tally tally = list_pairs(m, healthy, geom_xpos, geom_xmat, near_cand, near_adr, search_near, waiting);
   if (SEARCHES && m.nsearch()) {
@@ -58,6 +58,7 @@ DEVICE void collision_general(const Model& m, const real* qpos, const int* eq_ac
   }
   int rows = tally.rows + (healthy ? standing_rows(m, eq_active) : 0), types = 0;
   const int contacts = add_up(m, tally, near_cand, search_near, search_found, near_adr, &rows, &types);
+  NearPairs{near_cand, near_adr, tally.near}.end(contacts, tally.searches, 0, pair_tally);
   store_counts(m, qpos, ten_length, healthy, contacts, rows, types, ncon, nefc, counts, shard_size);
   lane_sync();
 }

@@ -35,8 +35,6 @@ DEVICE Tally list_pairs(const Model& m, bool healthy, const real* geom_xpos, con
                         int* near_adr, int* search_near, real* waiting) {
   ListPairs list = {m, geom_xpos, geom_xmat, {near_cand, near_adr, 0}, search_near, 0, 0};
   each_near(m, healthy ? m.ncand() : 0, geom_xpos, geom_xmat, reinterpret_cast<int*>(waiting), list);
-  list.near.end(0);
-  if (SEARCHES && list.searches < m.nsearch() && lane() == 0) search_near[list.searches] = -1;
   lane_sync();
   if (HFIELDS && m.nhfield()) {
     count_hfields(m, near_cand, list.near.number, geom_xpos, geom_xmat, near_adr, &list.rows);
@@ -50,10 +48,6 @@ DEVICE void collision_list(const Model& m, const real* geom_xpos, const real* ge
   const bool healthy = world_status[0] == STATUS_HEALTHY;
   const Tally tally = list_pairs(m, healthy, geom_xpos, geom_xmat, near_cand, near_adr, search_near, waiting);
   const int rows = lane_sum_int(tally.rows);
-  LANE_FOR(i, 1) {
-    pair_tally[0] = tally.near;
-    pair_tally[1] = tally.searches;
-    pair_tally[2] = rows;
-  }
+  NearPairs{near_cand, near_adr, tally.near}.end(0, tally.searches, rows, pair_tally);
   lane_sync();
 }

@@ -4,5 +4,6 @@ DEVICE void contacts(const Model& m, const real* qpos, const real* geom_xpos, co
                      real* contact_frame, int* contact_cand, real* waiting, int shard_size) {
   const ContactFields out = {contact_dist, contact_pos, contact_frame, contact_cand};
   count_contacts<collide_light, MAX_LIGHT_CONTACTS, false>(m, qpos, geom_xpos, geom_xmat, world_status, nullptr,
-                                                           nullptr, ncon, nefc, counts, waiting, shard_size, &out);
+                                                           nullptr, nullptr, ncon, nefc, counts, waiting, shard_size,
+                                                           &out);
 }

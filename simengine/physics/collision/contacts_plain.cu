@@ -4,5 +4,5 @@ DEVICE void contacts_plain(const Model& m, const real* qpos, const real* geom_xp
                            real* contact_pos, real* contact_frame, int* contact_cand, real* waiting, int shard_size) {
   const ContactFields out = {contact_dist, contact_pos, contact_frame, contact_cand};
   count_contacts<collide_plain, MAX_PLAIN_CONTACTS, true>(m, qpos, geom_xpos, geom_xmat, world_status, nullptr, nullptr,
-                                                          ncon, nefc, counts, waiting, shard_size, &out);
+                                                          nullptr, ncon, nefc, counts, waiting, shard_size, &out);
 }

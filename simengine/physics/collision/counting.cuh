@@ -185,11 +185,13 @@ struct NearPairs {
     number += total;
     return place;
   }
-  DEVICE_METHOD void end(int contacts) const {
-    if (cand && lane() == 0) {
-      cand[number] = -1;
-      adr[number] = contacts;
-    }
+  // Store where the contacts after the last pair begin, and the world's tally.
+  DEVICE_METHOD void end(int contacts, int searches, int rows, int* pair_tally) const {
+    if (!cand || lane() != 0) return;
+    adr[number] = contacts;
+    pair_tally[0] = number;
+    pair_tally[1] = searches;
+    pair_tally[2] = rows;
   }
 };
 
@@ -223,18 +225,18 @@ struct CountPairs {
   }
 };
 
-// HEAVY says whether there may be pairs of heavy types. `near_cand` and `near_adr` may be null. `keep` may be null;
-// otherwise it receives the contacts. Models with pairs whose work the lanes share, or that need a search, are counted
-// by collision_general.
+// HEAVY says whether there may be pairs of heavy types. `near_cand`, `near_adr` and `pair_tally` may be null. `keep`
+// may be null; otherwise it receives the contacts. Models with pairs whose work the lanes share, or that need a search,
+// are counted by collision_general.
 template <CollideAny COLLIDE, int MOST, bool HEAVY>
 DEVICE void count_contacts(const Model& m, const real* qpos, const real* geom_xpos, const real* geom_xmat,
-                           const int* world_status, int* near_cand, int* near_adr, int* ncon, int* nefc, int* counts,
-                           real* waiting, int shard_size, const ContactFields* keep = nullptr) {
+                           const int* world_status, int* near_cand, int* near_adr, int* pair_tally, int* ncon,
+                           int* nefc, int* counts, real* waiting, int shard_size, const ContactFields* keep = nullptr) {
   const bool healthy = world_status[0] == STATUS_HEALTHY;
   // (1) contacts of each candidate pair, and the index of the first
   CountPairs<COLLIDE, MOST, HEAVY> count = {m, geom_xpos, geom_xmat, keep, {near_cand, near_adr, 0}, 0, 0, 0};
   each_near(m, healthy ? m.ncand() : 0, geom_xpos, geom_xmat, reinterpret_cast<int*>(waiting), count);
-  count.near.end(count.contacts);
+  count.near.end(count.contacts, 0, 0, pair_tally);
   store_counts(m, qpos, 0, healthy, count.contacts, count.rows, count.types, ncon, nefc, counts, shard_size);
   lane_sync();
 }

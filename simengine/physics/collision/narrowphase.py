@@ -10,7 +10,7 @@ _READS = {"convex": ("search_near", "kept_contact")}
 def _narrowphase(pair_type: str) -> Stage:
     return Stage(
         name=pair_type,
-        reads=("geom_xpos", "geom_xmat", "near_cand", "near_adr", *_READS.get(pair_type, ())),
+        reads=("geom_xpos", "geom_xmat", "near_cand", "near_adr", "pair_tally", *_READS.get(pair_type, ())),
         writes=("contact_dist", "contact_pos", "contact_frame", "contact_cand"),
         shares=_SHARES.get(pair_type, ()),
         flops=40,

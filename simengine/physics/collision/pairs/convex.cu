@@ -99,13 +99,11 @@ DEVICE_CALL int collide_convex(const Pair& p, real margin, Contact* out) {
 }
 
 DEVICE void convex(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* near_cand,
-                   const int* near_adr, const int* search_near, const real* kept_contact, real* contact_dist,
-                   real* contact_pos, real* contact_frame, int* contact_cand) {
+                   const int* near_adr, const int* pair_tally, const int* search_near, const real* kept_contact,
+                   real* contact_dist, real* contact_pos, real* contact_frame, int* contact_cand) {
   const ContactFields out = {contact_dist, contact_pos, contact_frame, contact_cand};
-  LANE_FOR(k, m.nsearch()) {
-    const int i = search_near[k];
-    if (i < 0) break;
-    const int c = near_cand[i], number = near_adr[i + 1] - near_adr[i];
+  LANE_FOR(k, pair_tally[1]) {
+    const int i = search_near[k], c = near_cand[i], number = near_adr[i + 1] - near_adr[i];
     if (!number) continue;
     Contact found[MAX_CONVEX];
     if (is_kept(m, k)) {

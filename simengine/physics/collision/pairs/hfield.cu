@@ -230,11 +230,9 @@ struct StoredFields {
 };
 
 DEVICE void hfield(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* near_cand,
-                   const int* near_adr, real* contact_dist, real* contact_pos, real* contact_frame,
-                   int* contact_cand) {
+                   const int* near_adr, const int* pair_tally, real* contact_dist, real* contact_pos,
+                   real* contact_frame, int* contact_cand) {
   const ContactFields out = {contact_dist, contact_pos, contact_frame, contact_cand};
-  int near = 0;
-  ROLLED while (near < m.ncand() && near_cand[near] >= 0) ++near;
-  each_prism(StoredFields{m, near_cand, near_adr, near, geom_xpos, geom_xmat, out});
+  each_prism(StoredFields{m, near_cand, near_adr, pair_tally[0], geom_xpos, geom_xmat, out});
   lane_sync();
 }
