@@ -85,7 +85,7 @@ def test_lanes_that_share_searches_count_and_keep_the_same(
             call(kernel, memory, arguments(kernel, memory, scalars={"parts": parts}))
         written = ("near_cand", "near_adr", "search_near", "search_found", "kept_contact", "ncon", "nefc", "counts")
         found.append({name: memory.own(name).copy() for name in written})
-    assert found[0]["pair_tally"][1:, 1].min() > 5
+        assert memory.own("pair_tally")[:, 1].sum() > 10 * WORLDS
     for name, values in found[0].items():
         np.testing.assert_array_equal(values, found[1][name], err_msg=name)
 
