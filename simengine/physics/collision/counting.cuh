@@ -86,6 +86,12 @@ DEVICE int rows_of(const Model& m, int c, const Contact* found, int number) {
 template <typename Take>
 DEVICE void each_near(const Model& m, int ncand, const real* geom_xpos, const real* geom_xmat, int* waiting,
                       Take& take) {
+  if (LANES == 1) {
+    ROLLED for (int c = 0; c < ncand; ++c) {
+      if (!spheres_apart(m, c, geom_xpos, geom_xmat)) take(c);
+    }
+    return;
+  }
   const int full = LANES > 32 ? 1 : LANES;
   int own = -1, count = 0;       // the lane's pair, and the number of those that wait
   int next = 0, passed = 0;      // first candidate of the next round, and in which rounds the lane's passes, by bits
