@@ -101,6 +101,7 @@ _LARGE_HEADERS = ("large.cuh", "large_hessian.cuh", "large_pgs.cuh")
 _CONVEX_HEADERS = (
     *("shape.cuh", "gjk.cuh", "epa.cuh", "polish.cuh", "segment_cylinder.cuh", "solid.cuh", "polygon.cuh"),
     "manifold.cuh",
+    "searches.cuh",
 )
 
 COLUMN_STAGES = {"scan": "NUM_COLUMNS", "scan_islands": "NUM_ISLAND_COLUMNS", "scan_pairs": "NUM_PAIR_COLUMNS"}
@@ -285,7 +286,15 @@ def slot_of(kernel: Kernel, place: str) -> list[str]:
     """C statements that give the slot of the launch, and the part of its world, of the group of lanes at a place."""
     if not kernel.in_parts:
         return [f"const int slot = {place};"]
-    return [f"const int place = {place};", "const int slot = place / parts, part = place % parts;"]
+    # neighbouring groups have the same part of different worlds, which takes about equally long
+    units = "(worlds ? max(*num_listed, 1) : n)"
+    return [f"const int place = {place}, units = {units};", "const int part = place / units, slot = place % units;"]
+
+
+def _beyond(kernel: Kernel) -> str:
+    """C condition that the launch has no work for a group of lanes."""
+    none = "slot >= (worlds ? *num_listed : n)"
+    return f"{none} || part >= parts" if kernel.in_parts else none
 
 
 def unit_of(kernel: Kernel) -> str:
@@ -314,7 +323,7 @@ def _cuda_entry(kernel: Kernel) -> str:
         "  if (full && (full[0] | full[1])) return;\n"
         "  extern __shared__ real4_storage shared[];\n"
         f"  {' '.join(slot_of(kernel, 'blockIdx.x * blockDim.y + threadIdx.y'))}\n"
-        "  if (slot >= (worlds ? *num_listed : n)) return;\n"
+        f"  if ({_beyond(kernel)}) return;\n"
         f"  const int world = {unit_of(kernel)};\n"
         f"  real* scratch = {own};\n"
         f"  {kernel.name}_world({call}, world, scratch{', part' * kernel.in_parts});\n}}\n"
@@ -348,7 +357,7 @@ def _task_entry(kernel: Kernel) -> str:
     lines += [
         "  if (full && (full[0] | full[1])) return;",
         f"  {' '.join(slot_of(kernel, 'LANES > 32 ? tile : tile * (32 / LANES) + group_in_block()'))}",
-        "  if (slot >= (worlds ? *num_listed : n)) return;",
+        f"  if ({_beyond(kernel)}) return;",
         f"  const int world = {unit_of(kernel)};",
         f"  real* scratch = work + size_t({place}) * (scratch_words + COLUMN_WORDS);",
         f"  {kernel.name}_world({call}, world, scratch{', part' * kernel.in_parts});",
@@ -376,7 +385,8 @@ def _told_apart(which: str) -> tuple[PairType, ...]:
     """Pair types by the word of `Stage.collides`."""
     plain = tuple(pair for pair in PAIRS if pair.plain or not pair.heavy)
     light = tuple(pair for pair in PAIRS if not pair.heavy)
-    return {"": (), "light": light, "plain": plain, "any": PAIRS}[which]
+    counted = tuple(pair for pair in PAIRS if pair.name != "convex" and not pair.shared)
+    return {"": (), "light": light, "plain": plain, "counted": counted, "any": PAIRS}[which]
 
 
 def _shared_sources(stages: Sequence[Stage]) -> list[Path]:

@@ -93,7 +93,7 @@ def column_words(lanes: int) -> int:
 
 def kernel_lanes(kernel: Kernel, lanes: int) -> int:
     """Lanes of a kernel whose model asks for `lanes`: scans, slices and wide kernels have their own."""
-    wide = max(lanes, ISLAND_LANES[0]) if kernel.block_per_unit else lanes
+    wide = kernel.own_lanes or (max(lanes, ISLAND_LANES[0]) if kernel.block_per_unit else lanes)
     return {"column": SCAN_LANES, "slice": SLICE_LANES}.get(kernel.unit, wide)
 
 

@@ -33,10 +33,15 @@ typedef bool truth;  // of a comparison of real numbers
 // Bodies for workers are linked with bodies for other numbers of lanes, so their functions need internal linkage.
 #ifdef AS_TASK
 #define DEVICE static __device__ __forceinline__
-#define DEVICE_CALL static __device__ __noinline__
+#define DEVICE_CALL static DEVICE_CALLED
 #else
 #define DEVICE __device__ __forceinline__
-#define DEVICE_CALL __device__ __noinline__
+#define DEVICE_CALL DEVICE_CALLED
+#endif
+#ifdef ALL_INLINE
+#define DEVICE_CALLED __device__ __forceinline__
+#else
+#define DEVICE_CALLED __device__ __noinline__
 #endif
 #define DEVICE_METHOD __device__ __forceinline__
 #define GRID_CONSTANT __grid_constant__
@@ -52,7 +57,8 @@ typedef bool truth;  // of a comparison of real numbers
 #define SIMENGINE_GPU 0
 #endif
 
-// DEVICE_CALL is for large functions with several callers: inlined, they would exceed the instruction cache.
+// DEVICE_CALL is for large functions with several callers: inlined, they would exceed the instruction cache. A kernel
+// that is small without them has ALL_INLINE. Then arrays in SHORT_LOOPs, of a fixed number of rounds, are in registers.
 //
 // LANE_FOR divides a loop among the lanes. It is not unrolled, because kernels contain many such loops, and code that
 // exceeds the instruction cache costs more than a branch. ROLLED has the same effect on a serial loop. The loads of
@@ -66,6 +72,11 @@ typedef bool truth;  // of a comparison of real numbers
 #define ROLLED
 #define OVERLAPPED
 #define UNROLLED
+#endif
+#ifdef ALL_INLINE
+#define SHORT_LOOP UNROLLED
+#else
+#define SHORT_LOOP ROLLED
 #endif
 #define LANE_FOR(i, n) ROLLED for (int i = lane(); i < (n); i += LANES)
 // The entries of a table of rows and columns, row by row, where `of_row` declares what the entries of row i share. A

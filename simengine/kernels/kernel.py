@@ -61,6 +61,7 @@ class Kernel:
             arrays. If the launch passes these arrays, the bodies read them through the accessors of the table of
             candidate pairs. Solvers of islands always support this.
         block_per_unit: whether, on the GPU, a whole block of threads works on a unit.
+        own_lanes: lanes of a GPU that work on a unit, whatever the model; 0 if the model decides.
         own_addresses: whether each world computes the address of its contacts itself, from the counts of all worlds of
             the shard, instead of waiting for the scan; the kernel does nothing if the arena's capacity is too small.
         min_blocks_per_multiprocessor: blocks of 128 threads that a multiprocessor should hold at once, which limits the
@@ -79,6 +80,7 @@ class Kernel:
     min_blocks_per_multiprocessor: int = 1
     own_contact_parameters: bool = False
     block_per_unit: bool = False
+    own_lanes: int = 0
     own_addresses: bool = False
     constants: tuple[tuple[str, int], ...] = ()
     tiled_from: int | None = None

@@ -28,7 +28,7 @@ _DISABLE = mujoco.mjtDisableBit
 
 MOST_KEPT = 256
 """Room for contacts of searched pairs of a world that counting keeps for the narrowphase, which searches again for
-those beyond; see `collision_search`."""
+those beyond; see `collision_distance`."""
 
 
 def initial_state(mj: mujoco.MjModel) -> dict[str, np.ndarray]:

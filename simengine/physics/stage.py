@@ -48,7 +48,8 @@ class Stage:
         in_place: pairs (read, write) that may share memory where a kernel has both in scratch, because the body reads
             all of the first before it writes the second.
         shares: stages whose files hold functions that this body calls.
-        collides: which pair types the body tells apart, "light", "plain" or "any": its source then follows theirs, and
+        collides: which pair types the body tells apart, "light", "plain", "counted" (all that neither need a search nor
+            share lanes) or "any": its source then follows theirs, and
             a function `collide_<which>` over them.
         form: what this form of a stage is for, where a stage has several.
         of: names of the stages whose work it does in this form.

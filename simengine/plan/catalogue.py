@@ -14,9 +14,11 @@ from simengine.physics.actuation.transmission import TRANSMISSION
 from simengine.physics.collision.collision import (
     COLLISION,
     COLLISION_COUNT,
+    COLLISION_DEPTH,
+    COLLISION_DISTANCE,
     COLLISION_GENERAL,
     COLLISION_LIST,
-    COLLISION_SEARCH,
+    COLLISION_TOUCH,
 )
 from simengine.physics.collision.narrowphase import NARROWPHASE
 from simengine.physics.collision.scan import SCAN
@@ -125,7 +127,9 @@ SOLVERS: dict[str, Stage] = {
 
 FUSED_INTEGRATORS = ("euler", "rk4")
 
-_COUNTS = frozenset({"cand_adr", "search_cand", "search_found", "kept_contact", "ncon", "nefc", "counts"})
+_COUNTS = frozenset(
+    {"near_cand", "near_adr", "search_near", "search_found", "kept_contact", "pair_tally", "ncon", "nefc", "counts"}
+)
 _ROWS = frozenset(f.name for f in FIELDS if f.space == "row")
 _CONTACTS = frozenset(f.name for f in FIELDS if f.space == "contact")
 _WRITTEN_ONCE = frozenset({"ten_J", "site_xpos", "site_xmat"})  # in scratch, those of hundreds of sites fill it
@@ -272,10 +276,12 @@ def position_in_two(general: bool, sites: bool = True) -> tuple[Kernel, Kernel]:
 
 SEARCHES = (
     single(COLLISION_LIST),
-    replace(single(COLLISION_SEARCH), min_blocks_per_multiprocessor=3),
+    replace(single(COLLISION_DISTANCE), own_lanes=1, min_blocks_per_multiprocessor=3, constants=(("ALL_INLINE", 1),)),
+    replace(single(COLLISION_DEPTH), own_lanes=16, min_blocks_per_multiprocessor=4, constants=(("ALL_INLINE", 1),)),
+    replace(single(COLLISION_TOUCH), own_lanes=1, min_blocks_per_multiprocessor=3),
     single(COLLISION_COUNT),
 )
-"""Contact counts as three kernels, of which the second has several groups of lanes for each world."""
+"""Contact counts as five kernels, three of which have several groups of lanes for each world."""
 
 
 def post(general_rows: bool) -> Kernel:

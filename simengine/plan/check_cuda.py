@@ -12,7 +12,13 @@ from simengine.kernels.kernel import Kernel
 from simengine.kernels.step_kernel import STEP_KERNELS, StepKernel
 from simengine.plan.every_kernel import all_kernels
 from simengine.plan.islands import of_large_worlds
-from simengine.plan.variants import with_branches, with_largest_faces, with_rows_in_registers, with_wide_matrices
+from simengine.plan.variants import (
+    with_branches,
+    with_largest_faces,
+    with_rows_in_registers,
+    with_wide_matrices,
+    without_some_kinds,
+)
 
 Job = tuple[Kernel, str, int, int]
 
@@ -29,6 +35,7 @@ def _every_build(args: argparse.Namespace) -> list[Job]:
     # Kernels for large worlds differ from the others only in their number of lanes, so one architecture is enough.
     jobs += [(k, d, WIDE_LANES, args.arch[0]) for k in of_large_worlds() for d in args.dtype]
     jobs += [(k, d, kernel_lanes(k, args.lanes[0]), args.arch[0]) for k in with_largest_faces() for d in args.dtype]
+    jobs += [(k, d, kernel_lanes(k, args.lanes[0]), args.arch[0]) for k in without_some_kinds() for d in args.dtype]
     jobs += [(with_rows_in_registers(d), d, 32, a) for d in args.dtype for a in args.arch]
     jobs += [(k, d, 32, args.arch[0]) for k in with_branches() for d in args.dtype]
     jobs += [(k, "float32", 32, args.arch[0]) for k in with_wide_matrices((36, 48, 64)) if "float32" in args.dtype]

@@ -23,11 +23,11 @@ MAX_WORLDS_OWN_ADDRESSES = 1024
 """Up to this many worlds, each world adds up the counts of all worlds in less time than waiting for a scan takes."""
 
 
-GROUPS_OF_SEARCHES = 8192
+GROUPS_OF_SEARCHES = 2**16
 """About so many groups of lanes keep a GPU busy with searches."""
 
-MOST_PARTS = 8
-"""Most groups of lanes that share the searches of a world; few worlds have more searches that take long."""
+LEAST_PARTS, MOST_PARTS = 8, 32
+"""Fewest and most groups of lanes that share the searches of a world."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Selection:
         """Guard, kinematics and contact counts.
 
         They are two kernels if launches are merged, so that the motion does not wait for the counts, or if the first is
-        tiled. Counting is three if pairs need a search, so that worlds with many searches do not take long.
+        tiled. Counting is five if pairs need a search, so that worlds with many searches do not take long.
         """
         general = self.model.general_position
         if self.tiled:
@@ -116,7 +116,7 @@ class Selection:
     @property
     def search_parts(self) -> int:
         """How many groups of lanes share the searches of a world."""
-        return max(1, min(MOST_PARTS, GROUPS_OF_SEARCHES // self.worlds))
+        return min(MOST_PARTS, max(LEAST_PARTS, GROUPS_OF_SEARCHES // self.worlds))
 
     def motion(self) -> tuple[Kernel, ...]:
         """The motion without constraints, and the wanted fields that follow from it."""

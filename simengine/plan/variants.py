@@ -48,7 +48,24 @@ def with_face_capacity(kernel: Kernel, corners: int) -> Kernel:
     clips = any(path.stem == "convex" for path in stage_sources(kernel))
     if corners == FACE_CORNERS[0] or not clips:
         return kernel
-    return replace(kernel, name=f"{kernel.name}_{corners}", constants=(("FACE_CORNERS", corners),))
+    return replace(kernel, name=f"{kernel.name}_{corners}", constants=(*kernel.constants, ("FACE_CORNERS", corners)))
+
+
+def without_kinds(kernel: Kernel, hfields: bool, searches: bool) -> Kernel:
+    """The kernel's variant without the code for kinds of pairs, where it lists pairs of every kind.
+
+    Args:
+        kernel: a kernel.
+        hfields, searches: whether the model has pairs with height fields, and pairs that need a search.
+    """
+    listing = {catalogue.COLLISION_GENERAL: ("HFIELDS", "SEARCHES"), catalogue.COLLISION_LIST: ("HFIELDS",)}
+    kinds = next((listing[stage] for stage in kernel.stages if stage in listing), ())
+    there = {"HFIELDS": hfields, "SEARCHES": searches}
+    missing = tuple(kind for kind in kinds if not there[kind])
+    if not missing:
+        return kernel
+    name = "_".join((kernel.name, "no", *missing)).lower()
+    return replace(kernel, name=name, constants=(*kernel.constants, *((kind, 0) for kind in missing)))
 
 
 def with_matrix_rows(kernel: Kernel, rows: int) -> Kernel:
@@ -134,6 +151,7 @@ def variant_for(
         branches: whether matrices are `along_branches`.
     """
     chosen = with_contact_parameters(kernel) if model.finds_pairs else kernel
+    chosen = without_kinds(chosen, model.nhfield > 0, model.nsearch > 0)
     chosen = with_dual_rows(with_face_capacity(chosen, model.face_corners), dual_rows)
     return along_branches(chosen) if branches else with_matrix_rows(chosen, matrix_rows)
 
@@ -144,6 +162,13 @@ def with_largest_faces() -> tuple[Kernel, ...]:
     searches = (*map(catalogue.single, general.stages), *catalogue.SEARCHES)
     kernels = (general, *searches, *catalogue.NARROW.values(), *PAIR_KERNELS)
     return tuple(variant for k in kernels if (variant := with_face_capacity(k, FACE_CORNERS[-1])) != k)
+
+
+def without_some_kinds() -> tuple[Kernel, ...]:
+    """Every variant without the code for some kinds of pairs."""
+    listing = (catalogue.POSITION_GENERAL, catalogue.single(catalogue.COLLISION_GENERAL), catalogue.SEARCHES[0])
+    variants = (without_kinds(k, *kinds) for k in listing for kinds in product((False, True), repeat=2))
+    return tuple(dict.fromkeys(variant for variant in variants if variant not in listing))
 
 
 def with_rows_in_registers(dtype: str) -> Kernel:

@@ -71,7 +71,9 @@ def contact_slots(memory: Memory) -> tuple[np.ndarray, np.ndarray]:
     """World and slot of each contact of the arena. Contacts of a pair use the pair's slots from the first on."""
     world = owner(memory.own("ncon"))
     cand = memory.own("contact_cand")
-    place = np.arange(len(cand)) - memory.own("con_adr")[world] - memory.own("cand_adr")[world, cand]
+    place = np.arange(len(cand)) - memory.own("con_adr")[world]
+    starts = np.append(True, (np.diff(cand) != 0) | (np.diff(world) != 0))[: len(cand)]  # of the contacts of a pair
+    place -= place[starts][np.cumsum(starts) - 1] if len(cand) else 0
     return world, memory.model.cand_slot[cand] + place
 
 
@@ -200,8 +202,7 @@ def collision_by_jax(model_name: str, memory: Memory) -> Fields:
     listed, rows = (evaluated(model_name, memory, name) for name in ("contact_active", "efc_active"))
     per_cand = np.zeros((n, model.ncand), int)
     np.add.at(per_cand, (slice(None), model.slot_cand), listed)
-    cand_adr = np.concatenate([np.zeros((n, 1), int), np.cumsum(per_cand, axis=1)], axis=1)
-    ncon, nefc = cand_adr[:, -1], rows.sum(axis=1)
+    ncon, nefc = per_cand.sum(axis=1), rows.sum(axis=1)
     counts = np.zeros((NUM_COLUMNS, n), int)
     counts[:NUM_SUMS] = ncon, nefc
     for code, pair in enumerate(PAIR_TYPES):
@@ -209,7 +210,7 @@ def collision_by_jax(model_name: str, memory: Memory) -> Fields:
     which = np.searchsorted(ROW_CLASSES, nefc)
     counts[COLUMNS.index("rows_0") + which, np.arange(n)] = 1
     counts[COLUMNS.index("rows_bounded")] = which < len(ROW_CLASSES)
-    return {"cand_adr": cand_adr, "ncon": ncon, "nefc": nefc, "counts": counts.ravel()}
+    return {"ncon": ncon, "nefc": nefc, "counts": counts.ravel()}
 
 
 def scan_by_numpy(memory: Memory) -> Fields:

@@ -113,15 +113,24 @@ def errors(memory: Memory, wanted: Fields, dtype: str) -> dict[str, float]:
     return wrong
 
 
+LISTS = ("near_cand", "near_adr", "pair_tally", "search_near", "search_found", "kept_contact")
+"""Fields that counting writes as far as a world has pairs; see `left_alone`."""
+
+
 def left_alone(stage: Stage, memory: Memory, name: str) -> np.ndarray:
     """Words of the shard's part of an output that the stage does not write."""
-    mask = np.zeros(memory.own(name).shape, bool)
+    mask: np.ndarray = np.zeros(memory.own(name).shape, bool)
     if stage.name in PAIR_TYPES:
         mask[memory.model.cand_type[memory.own("contact_cand")] != PAIR_TYPES.index(stage.name)] = True
+    if name in LISTS:  # other forms of the stage, which may have run before, list other near pairs
+        memory = memory.copy()
+        run(stage, memory, 0, most_rows(memory))
     if name == "kept_contact":
         mask[...] = ~kept(memory)[:, :, None]
-    if name == "search_found":
-        mask[...] = memory.own("search_cand") < 0
+    if name in ("near_cand", "near_adr"):
+        mask[...] = np.arange(mask.shape[1]) >= memory.own("pair_tally")[:, :1] + (name == "near_adr")
+    if name in ("search_near", "search_found"):
+        mask[...] = np.arange(mask.shape[1]) >= memory.own("pair_tally")[:, 1:2]
     if name == "lists":
         mask = np.isnan(expected(stage, "", memory)["lists"])
     return mask
@@ -133,10 +142,11 @@ SLOTS = PAIR_SLOTS[PAIR_TYPES.index("convex")]
 def kept(memory: Memory) -> np.ndarray:
     """Which contacts of pairs with a search counting keeps, (num_worlds, nkept)."""
     there = np.zeros((memory.num_worlds, memory.model.nkept), bool)
-    for row, adr, listed in zip(there, memory.own("cand_adr"), memory.own("search_cand"), strict=True):
-        for k, cand in enumerate(listed[listed >= 0]):
+    listed = zip(there, memory.own("near_adr"), memory.own("search_near"), memory.own("pair_tally")[:, 1], strict=True)
+    for row, adr, near, number in listed:
+        for k, i in enumerate(near[:number]):
             if (k + 1) * SLOTS <= len(row):
-                row[k * SLOTS : k * SLOTS + adr[cand + 1] - adr[cand]] = True
+                row[k * SLOTS : k * SLOTS + adr[i + 1] - adr[i]] = True
     return there
 
 
@@ -238,7 +248,7 @@ def test_agrees_with_the_jax_form(name: str, dtype: str, stage: Stage, rk_stage:
 
 OTHERWISE = (
     *("contact_cand", "contact_efc_address", "efc_type", "efc_id", "efc_frictionloss"),
-    *("search_cand", "search_found", "kept_contact"),
+    *LISTS,
 )
 """Outputs that JAX's fixed slots do not need; they, or the contacts that follow from them, are compared with
 MuJoCo's."""

@@ -71,18 +71,21 @@ def test_the_narrowphase_takes_what_counting_kept(monkeypatch: pytest.MonkeyPatc
     assert (found > 0.5).all()
 
 
-@pytest.mark.parametrize("parts", [1, 2, 5, 8])
-def test_groups_of_lanes_that_share_searches_count_and_keep_the_same(parts: int) -> None:
+@pytest.mark.parametrize(("parts", "room"), [(1, 256), (2, 256), (5, 256), (8, 256), (3, 9), (2, 0)])
+def test_lanes_that_share_searches_count_and_keep_the_same(
+    monkeypatch: pytest.MonkeyPatch, parts: int, room: int
+) -> None:
     mj = heap()
+    monkeypatch.setattr(build, "MOST_KEPT", room)
     found = []
     for kernels in ((single("collision_general"),), catalogue.SEARCHES):
         memory = Memory(load_table(mj), "float64", WORLDS, 500, 0)
         memory.set({"qpos": states(mj, WORLDS), "world_status": np.eye(1, WORLDS, 3, dtype=np.int32)[0]})
         for kernel in (single("kinematics"), *kernels):
             call(kernel, memory, arguments(kernel, memory, scalars={"parts": parts}))
-        written = ("cand_adr", "search_cand", "search_found", "kept_contact", "ncon", "nefc", "counts")
+        written = ("near_cand", "near_adr", "search_near", "search_found", "kept_contact", "ncon", "nefc", "counts")
         found.append({name: memory.own(name).copy() for name in written})
-    assert (found[0]["search_cand"] >= 0).sum() > 10 * WORLDS
+        assert memory.own("pair_tally")[:, 1].sum() > 10 * WORLDS
     for name, values in found[0].items():
         np.testing.assert_array_equal(values, found[1][name], err_msg=name)
 

@@ -117,11 +117,11 @@ def test_only_such_models_have_kernels_with_more_room() -> None:
         sim = Simulation(load_model(model(upper, lower)), num_worlds=2, backend="host")
         sim.forward()
         names = {entry.call.name for entry in sim.schedule.kernel_list}
-        assert {f"only_collision_search_{room}", f"convex_{room}"} <= names
+        assert {f"only_collision_touch_{room}", f"convex_{room}"} <= names
         sim.close()
     sim = Simulation(load_model(model(100, 80)), num_worlds=2, backend="host")
     sim.forward()
-    assert {"only_collision_search", "convex"} <= {entry.call.name for entry in sim.schedule.kernel_list}
+    assert {"only_collision_touch", "convex"} <= {entry.call.name for entry in sim.schedule.kernel_list}
     sim.close()
 
 

@@ -5,8 +5,8 @@
 registers and instruction fetches even in models that never run it. It lists the pairs that need a search, so that each
 lane has one, and keeps what it finds for the narrowphase. Where shapes overlap, all lanes share the search of a pair.
 
-`collision_list`, `collision_search` and `collision_count` do the same one after another, so that several groups of
-lanes share the searches of a world.
+`collision_list`, `collision_distance`, `collision_depth`, `collision_touch` and `collision_count` do the same one after
+another, so that each lane of a GPU has a search, whichever world it belongs to.
 """
 
 from dataclasses import replace
@@ -16,7 +16,8 @@ from simengine.physics.stage import Form, Stage
 COLLISION = Stage(
     name="collision",
     reads=("qpos", "geom_xpos", "geom_xmat", "world_status"),
-    writes=("cand_adr", "ncon", "nefc", "counts"),
+    writes=("near_cand", "near_adr", "pair_tally", "ncon", "nefc", "counts"),
+    scratch=(("waiting", (64,)),),
     scalars=("shard_size",),
     collides="light",
     flops=60,
@@ -26,34 +27,59 @@ COLLISION_GENERAL = replace(
     name="collision_general",
     form=Form.GENERAL,
     of=("collision",),
-    collides="any",
+    collides="counted",
     reads=("qpos", "eq_active", "ten_length", "geom_xpos", "geom_xmat", "world_status"),
-    writes=("cand_adr", "search_cand", "search_found", "kept_contact", "ncon", "nefc", "counts"),
-    scratch=(("polytope", ("npolytope",)),),
-    shares=("collision_list", "collision_search", "collision_count"),
+    writes=(
+        *("near_cand", "near_adr", "search_near", "search_found", "kept_contact", "pair_tally", "ncon", "nefc"),
+        "counts",
+    ),
+    scratch=(("polytope", ("npolytope",)), ("waiting", (64,))),
+    shares=("convex", "hfield", "collision_list", "collision_count"),
     flops=200,
 )
 COLLISION_LIST = Stage(
     name="collision_list",
     reads=("geom_xpos", "geom_xmat", "world_status"),
-    writes=("cand_adr", "search_cand", "pair_tally"),
-    collides="any",
+    writes=("near_cand", "near_adr", "search_near", "pair_tally"),
+    scratch=(("waiting", (64,)),),
+    collides="counted",
+    shares=("convex", "hfield"),
     flops=60,
 )
-COLLISION_SEARCH = Stage(
-    name="collision_search",
-    reads=("geom_xpos", "geom_xmat", "search_cand", "pair_tally"),
-    writes=("search_found", "kept_contact"),
+COLLISION_DISTANCE = Stage(
+    name="collision_distance",
+    reads=("geom_xpos", "geom_xmat", "near_cand", "search_near", "pair_tally"),
+    writes=("search_found", "search_state", "search_simplex"),
+    scalars=("part", "parts"),
+    shares=("convex",),
+    flops=100,
+)
+COLLISION_DEPTH = Stage(
+    name="collision_depth",
+    reads=("geom_xpos", "geom_xmat", "near_cand", "search_near", "pair_tally", "search_state"),
+    updates=("search_simplex",),
     scratch=(("polytope", ("npolytope",)),),
     scalars=("part", "parts"),
     shares=("convex",),
-    flops=200,
+    flops=100,
+)
+COLLISION_TOUCH = Stage(
+    name="collision_touch",
+    reads=("geom_xpos", "geom_xmat", "near_cand", "search_near", "pair_tally", "search_state", "search_simplex"),
+    writes=("kept_contact",),
+    updates=("search_found",),
+    scalars=("part", "parts"),
+    shares=("convex",),
+    flops=100,
 )
 COLLISION_COUNT = Stage(
     name="collision_count",
-    reads=("qpos", "eq_active", "ten_length", "world_status", "search_cand", "search_found", "pair_tally"),
+    reads=(
+        *("qpos", "eq_active", "ten_length", "world_status", "near_cand", "search_near", "search_found"),
+        "pair_tally",
+    ),
     writes=("ncon", "nefc", "counts"),
-    updates=("cand_adr",),
+    updates=("near_adr",),
     scalars=("shard_size",),
     flops=20,
 )

@@ -2,59 +2,52 @@
 // on the way; those with a height field, whose work the lanes share; and those that need a search, which are listed, so
 // that few searches far from each other among the candidates run side by side.
 
-DEVICE int collide_any(int type, const Pair& pair, real margin, Contact* out);
+DEVICE int collide_counted(int type, const Pair& pair, real margin, Contact* out);
 
-// What is known of a world's pairs. Each lane has its share of `rows` and `types`.
-struct Tally {
-  int rows;   // constraint rows of the contacts of pairs without a search
-  int types;  // the types of these pairs that have contacts, a bit for each
-  int sum;    // listed pairs if the model has any pair that needs a search, and contacts otherwise
+// Lists near pairs, and among them those that need a search. near.adr receives the numbers of contacts of the others;
+// for those with a height field, 0.
+struct ListPairs {
+  const Model& m;
+  const real *geom_xpos, *geom_xmat;
+  NearPairs near;
+  int* search_near;
+  int searches, rows;  // the lane's share of the rows of pairs without a search
+  DEVICE_METHOD void operator()(int c) {
+    if (c >= 0 && boxes_apart(m, c, geom_xpos, geom_xmat)) c = -1;
+    const int type = c >= 0 ? m.cand_type()[c] : TYPE_HFIELD;
+    const bool search = SEARCHES && type == TYPE_CONVEX;
+    int number = 0;
+    if (!search && type != TYPE_HFIELD) {
+      Contact found[MAX_CONTACTS];
+      number = collide_counted(type, pair_of(m, c, geom_xpos, geom_xmat), detection_margin(m, c), found);
+      rows += rows_of(m, c, found, number);
+    }
+    const int place = near.append(c, number);
+    if (!SEARCHES || !m.nsearch()) return;
+    int total;
+    const int k = searches + lane_rank(search, &total);
+    if (search) search_near[k] = place;
+    searches += total;
+  }
 };
 
-// cand_adr receives the number of contacts of each pair without a search if the model has any pair that needs one, and
-// otherwise the index of the first.
-DEVICE Tally list_pairs(const Model& m, bool healthy, const real* geom_xpos, const real* geom_xmat, int* cand_adr,
-                        int* search_cand) {
-  const bool searching = m.nsearch() > 0;
-  const int ncand = healthy ? m.ncand() : 0;
-  Tally tally = {0, 0, 0};
-  if (m.nhfield() && healthy) {  // the numbers of contacts wait in cand_adr
-    LANE_FOR(c, ncand) cand_adr[c] = 0;
-    lane_sync();
-    count_hfields(m, geom_xpos, geom_xmat, cand_adr, &tally.rows);
+DEVICE Tally list_pairs(const Model& m, bool healthy, const real* geom_xpos, const real* geom_xmat, int* near_cand,
+                        int* near_adr, int* search_near, real* waiting) {
+  ListPairs list = {m, geom_xpos, geom_xmat, {near_cand, near_adr, 0}, search_near, 0, 0};
+  each_near(m, healthy ? m.ncand() : 0, geom_xpos, geom_xmat, reinterpret_cast<int*>(waiting), list);
+  lane_sync();
+  if (HFIELDS && m.nhfield()) {
+    count_hfields(m, near_cand, list.near.number, geom_xpos, geom_xmat, near_adr, &list.rows);
     lane_sync();
   }
-  ROLLED for (int base = 0; base < m.ncand(); base += LANES) {
-    const int c = base + lane();
-    int number = 0, more_rows = 0, total;
-    bool search = false;
-    if (c < ncand && m.cand_type()[c] == TYPE_HFIELD) {
-      number = cand_adr[c];
-    } else if (c < ncand && m.cand_type()[c] == TYPE_CONVEX) {
-      search = !apart<true>(m, c, geom_xpos, geom_xmat);
-    } else if (c < ncand) {
-      Contact found[MAX_CONTACTS];
-      number = count_pair<collide_any, true>(m, c, geom_xpos, geom_xmat, found, &more_rows);
-    }
-    const int place = tally.sum + (searching ? lane_rank(search, &total) : lane_scan(number, &total));
-    if (c < m.ncand()) cand_adr[c] = searching ? number : place;
-    if (search) search_cand[place] = c;
-    if (number) tally.types |= 1 << m.cand_type()[c];
-    tally.sum += total;
-    tally.rows += more_rows;
-  }
-  if (searching) LANE_FOR(k, m.nsearch() - tally.sum) search_cand[tally.sum + k] = -1;
-  return tally;
+  return {list.near.number, list.searches, list.rows};
 }
 
 DEVICE void collision_list(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* world_status,
-                           int* cand_adr, int* search_cand, int* pair_tally) {
-  const Tally tally = list_pairs(m, world_status[0] == STATUS_HEALTHY, geom_xpos, geom_xmat, cand_adr, search_cand);
-  const int rows = lane_sum_int(tally.rows), types = lane_or(tally.types);
-  LANE_FOR(i, 1) {
-    pair_tally[0] = rows;
-    pair_tally[1] = types;
-    pair_tally[2] = tally.sum;
-  }
+                           int* near_cand, int* near_adr, int* search_near, int* pair_tally, real* waiting) {
+  const bool healthy = world_status[0] == STATUS_HEALTHY;
+  const Tally tally = list_pairs(m, healthy, geom_xpos, geom_xmat, near_cand, near_adr, search_near, waiting);
+  const int rows = lane_sum_int(tally.rows);
+  NearPairs{near_cand, near_adr, tally.near}.end(0, tally.searches, rows, pair_tally);
   lane_sync();
 }

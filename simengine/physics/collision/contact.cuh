@@ -155,11 +155,12 @@ DEVICE void take_kept(const real* kept, int search, Contact* out, int number) {
 
 // Write the contacts of every touching pair of one type, at most MOST per pair, at the addresses from counting.
 template <CollideFunction COLLIDE, int MOST>
-DEVICE void fill_contacts(const Model& m, int type, const real* geom_xpos, const real* geom_xmat, const int* cand_adr,
-                          real* contact_dist, real* contact_pos, real* contact_frame, int* contact_cand) {
+DEVICE void fill_contacts(const Model& m, int type, const real* geom_xpos, const real* geom_xmat, const int* near_cand,
+                          const int* near_adr, const int* pair_tally, real* contact_dist, real* contact_pos,
+                          real* contact_frame, int* contact_cand) {
   const ContactFields out = {contact_dist, contact_pos, contact_frame, contact_cand};
-  LANE_FOR(c, m.ncand()) {
-    const int first = cand_adr[c], number = cand_adr[c + 1] - first;
+  LANE_FOR(i, pair_tally[0]) {
+    const int c = near_cand[i], first = near_adr[i], number = near_adr[i + 1] - first;
     if (m.cand_type()[c] != type || number == 0) continue;
     Contact found[MOST];
     COLLIDE(pair_of(m, c, geom_xpos, geom_xmat), detection_margin(m, c), found);

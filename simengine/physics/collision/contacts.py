@@ -13,6 +13,7 @@ CONTACTS = Stage(
     name="contacts",
     reads=COLLISION.reads,
     writes=("ncon", "nefc", "counts", *NARROWPHASE["plane_sphere"].writes),
+    scratch=COLLISION.scratch,
     scalars=COLLISION.scalars,
     collides="light",
     flops=COLLISION.flops + NARROWPHASE["plane_sphere"].flops,

@@ -3,6 +3,15 @@
 // the arenas must be large enough before anything is written to them.
 #pragma once
 
+// Whether a model has height fields, and pairs that need a search. Kernels of others are built without the code for
+// these, because it takes registers even where it never runs.
+#ifndef HFIELDS
+#define HFIELDS 1
+#endif
+#ifndef SEARCHES
+#define SEARCHES 1
+#endif
+
 // Whether the bounding spheres of two geoms are farther apart than `margin`: MuJoCo's mj_filterSphere.
 DEVICE bool spheres_apart(const Model& m, int g1, int g2, real margin, const real* geom_xpos, const real* geom_xmat) {
   real offset[3];
@@ -67,14 +76,52 @@ DEVICE int rows_of(const Model& m, int c, const Contact* found, int number) {
   return rows;
 }
 
-// Number of contacts of a candidate pair; `rows` receives the number of their constraint rows.
-template <CollideAny COLLIDE, bool HEAVY>
-DEVICE int count_pair(const Model& m, int c, const real* geom_xpos, const real* geom_xmat, Contact* found, int* rows) {
-  *rows = 0;
-  if (apart<HEAVY>(m, c, geom_xpos, geom_xmat)) return 0;
-  const int number = COLLIDE(m.cand_type()[c], pair_of(m, c, geom_xpos, geom_xmat), detection_margin(m, c), found);
-  *rows = rows_of(m, c, found, number);
-  return number;
+// Candidate pairs that may touch wait until each lane has one, because few pass, and their narrowphase takes long.
+#define WAITING_WORDS 64
+#define ROUNDS_AT_ONCE 4  // rounds of candidates whose loads overlap
+
+// For each candidate pair whose bounding spheres overlap, in order, call take(c) in one lane; c is -1 in lanes without
+// a pair. All lanes call it together. `waiting` has WAITING_WORDS integers. A group of more than 32 lanes does not
+// wait.
+template <typename Take>
+DEVICE void each_near(const Model& m, int ncand, const real* geom_xpos, const real* geom_xmat, int* waiting,
+                      Take& take) {
+  if (LANES == 1) {
+    ROLLED for (int c = 0; c < ncand; ++c) {
+      if (!spheres_apart(m, c, geom_xpos, geom_xmat)) take(c);
+    }
+    return;
+  }
+  const int full = LANES > 32 ? 1 : LANES;
+  int own = -1, count = 0;       // the lane's pair, and the number of those that wait
+  int next = 0, passed = 0;      // first candidate of the next round, and in which rounds the lane's passes, by bits
+  for (;;) {
+    ROLLED while (count < full && next < ncand) {
+      const int round = next / LANES % ROUNDS_AT_ONCE;
+      if (round == 0) {
+        passed = 0;
+        UNROLLED for (int k = 0; k < ROUNDS_AT_ONCE; ++k) {
+          const int c = next + k * LANES + lane();
+          passed |= (c < ncand && !spheres_apart(m, c, geom_xpos, geom_xmat)) << k;
+        }
+      }
+      const bool passes = passed >> round & 1;
+      int total;
+      const int place = count + lane_rank(passes, &total);
+      if (LANES > 32) own = passes ? next + lane() : -1;
+      else if (passes) waiting[place] = next + lane();
+      count += total;
+      next += LANES;
+    }
+    if (!count) break;
+    lane_sync();
+    if (LANES <= 32) own = lane() < count ? waiting[lane()] : -1;
+    take(own);
+    lane_sync();
+    if (LANES <= 32 && LANES + lane() < count) waiting[lane()] = waiting[LANES + lane()];
+    lane_sync();
+    count = LANES <= 32 && count > LANES ? count - LANES : 0;
+  }
 }
 
 DEVICE int size_class(int nefc) {
@@ -128,30 +175,74 @@ DEVICE int contacts_before(const int* counts, int place, int number, int* all) {
   return lane_sum_int(before);
 }
 
-// HEAVY says whether there may be pairs of heavy types. `cand_adr` may be null. `keep` may be null; otherwise it
-// receives the contacts. Models with pairs whose work the lanes share, or that need a search, are counted by
-// collision_general.
+// Where a world's near pairs go: candidates whose bounds overlap, in order, and the first contact of each.
+struct NearPairs {
+  int *cand, *adr;  // may be null
+  int number;       // so far
+
+  // Append the lanes' pairs, of which c is -1 in lanes without one; returns the place of the lane's.
+  DEVICE_METHOD int append(int c, int first) {
+    int total;
+    const int place = number + lane_rank(c >= 0, &total);
+    if (c >= 0 && cand) {
+      cand[place] = c;
+      adr[place] = first;
+    }
+    number += total;
+    return place;
+  }
+  // Store where the contacts after the last pair begin, and the world's tally.
+  DEVICE_METHOD void end(int contacts, int searches, int rows, int* pair_tally) const {
+    if (!cand || lane() != 0) return;
+    adr[number] = contacts;
+    pair_tally[0] = number;
+    pair_tally[1] = searches;
+    pair_tally[2] = rows;
+  }
+};
+
+// What is known of a world's pairs: the numbers of its near pairs, and of searches among them; and the lane's share of
+// the rows of the others.
+struct Tally {
+  int near, searches, rows;
+};
+
+// Counts the contacts of pairs, and keeps them if there is a place for them.
+template <CollideAny COLLIDE, int MOST, bool HEAVY>
+struct CountPairs {
+  const Model& m;
+  const real *geom_xpos, *geom_xmat;
+  const ContactFields* keep;
+  NearPairs near;
+  int contacts, rows, types;  // the lane's share of the rows and types
+  DEVICE_METHOD void operator()(int c) {
+    if (HEAVY && c >= 0 && boxes_apart(m, c, geom_xpos, geom_xmat)) c = -1;
+    Contact found[MOST];
+    int number = 0, total;
+    if (c >= 0) {
+      number = COLLIDE(m.cand_type()[c], pair_of(m, c, geom_xpos, geom_xmat), detection_margin(m, c), found);
+      rows += rows_of(m, c, found, number);
+      if (number) types |= 1 << m.cand_type()[c];
+    }
+    const int first = contacts + lane_scan(number, &total);
+    near.append(c, first);
+    if (keep) keep->put(first, found, number, c);
+    contacts += total;
+  }
+};
+
+// HEAVY says whether there may be pairs of heavy types. `near_cand`, `near_adr` and `pair_tally` may be null. `keep`
+// may be null; otherwise it receives the contacts. Models with pairs whose work the lanes share, or that need a search,
+// are counted by collision_general.
 template <CollideAny COLLIDE, int MOST, bool HEAVY>
 DEVICE void count_contacts(const Model& m, const real* qpos, const real* geom_xpos, const real* geom_xmat,
-                           const int* world_status, int* cand_adr, int* ncon, int* nefc, int* counts, int shard_size,
-                           const ContactFields* keep = nullptr) {
+                           const int* world_status, int* near_cand, int* near_adr, int* pair_tally, int* ncon,
+                           int* nefc, int* counts, real* waiting, int shard_size, const ContactFields* keep = nullptr) {
   const bool healthy = world_status[0] == STATUS_HEALTHY;
-  const int ncand = healthy ? m.ncand() : 0;
-  int contacts = 0, rows = 0, types = 0;
   // (1) contacts of each candidate pair, and the index of the first
-  ROLLED for (int base = 0; base < m.ncand(); base += LANES) {
-    const int c = base + lane();
-    int number = 0, more_rows = 0, total;
-    Contact found[MOST];
-    if (c < ncand) number = count_pair<COLLIDE, HEAVY>(m, c, geom_xpos, geom_xmat, found, &more_rows);
-    const int before = lane_scan(number, &total);
-    if (cand_adr && c < m.ncand()) cand_adr[c] = contacts + before;
-    if (keep) keep->put(contacts + before, found, number, c);
-    if (number) types |= 1 << m.cand_type()[c];
-    contacts += total;
-    rows += more_rows;
-  }
-  store_counts(m, qpos, 0, healthy, contacts, rows, types, ncon, nefc, counts, shard_size);
-  LANE_FOR(i, cand_adr ? 1 : 0) cand_adr[m.ncand()] = contacts;
+  CountPairs<COLLIDE, MOST, HEAVY> count = {m, geom_xpos, geom_xmat, keep, {near_cand, near_adr, 0}, 0, 0, 0};
+  each_near(m, healthy ? m.ncand() : 0, geom_xpos, geom_xmat, reinterpret_cast<int*>(waiting), count);
+  count.near.end(count.contacts, 0, 0, pair_tally);
+  store_counts(m, qpos, 0, healthy, count.contacts, count.rows, count.types, ncon, nefc, counts, shard_size);
   lane_sync();
 }

@@ -4,13 +4,13 @@ from simengine.model.table import PAIR_TYPES
 from simengine.physics.stage import Stage
 
 _SHARES = {"hfield": ("convex",)}
-_READS = {"convex": ("search_cand", "kept_contact")}
+_READS = {"convex": ("search_near", "kept_contact")}
 
 
 def _narrowphase(pair_type: str) -> Stage:
     return Stage(
         name=pair_type,
-        reads=("geom_xpos", "geom_xmat", "cand_adr", *_READS.get(pair_type, ())),
+        reads=("geom_xpos", "geom_xmat", "near_cand", "near_adr", "pair_tally", *_READS.get(pair_type, ())),
         writes=("contact_dist", "contact_pos", "contact_frame", "contact_cand"),
         shares=_SHARES.get(pair_type, ()),
         flops=40,

@@ -51,7 +51,7 @@ DEVICE real segment_weight(const real* a, const real* b) {
 
 // Whether the tetrahedron contains the origin, which is then on the inner side of all four faces.
 DEVICE_CALL bool holds_origin(const Simplex& s) {
-  ROLLED for (int k = 0; k < 4; ++k) {
+  SHORT_LOOP for (int k = 0; k < 4; ++k) {
     const real *a = s.w[k], *b = s.w[(k + 1) & 3], *c = s.w[(k + 2) & 3], *apex = s.w[(k + 3) & 3];
     real ab[3], ac[3], n[3], up[3];
     for (int i = 0; i < 3; ++i) {
@@ -69,7 +69,7 @@ DEVICE_CALL bool holds_origin(const Simplex& s) {
 // Weights of the simplex's point nearest to the origin; v receives the point.
 DEVICE_CALL void nearest(Simplex& s, real* v) {
   real least = REAL_MAX;
-  ROLLED for (int k = 0; k < 4; ++k) {  // triangle without corner k
+  SHORT_LOOP for (int k = 0; k < 4; ++k) {  // triangle without corner k
     real weight[3], square;
     const int i0 = k == 0, i1 = k <= 1 ? 2 : 1, i2 = k == 3 ? 2 : 3;
     if (!triangle_weights(s.w[i0], s.w[i1], s.w[i2], weight, &square) || square >= least) continue;
@@ -80,8 +80,8 @@ DEVICE_CALL void nearest(Simplex& s, real* v) {
     s.weight[i1] = weight[1];
     s.weight[i2] = weight[2];
   }
-  ROLLED for (int a = 0; a < 3; ++a) {
-    ROLLED for (int b = a + 1; b < 4; ++b) {
+  SHORT_LOOP for (int a = 0; a < 3; ++a) {
+    SHORT_LOOP for (int b = a + 1; b < 4; ++b) {
       const real t = segment_weight(s.w[a], s.w[b]);
       real p[3];
       for (int i = 0; i < 3; ++i) p[i] = fma_(t, s.w[b][i] - s.w[a][i], s.w[a][i]);
@@ -131,10 +131,16 @@ DEVICE_CALL real gjk(const Difference& d, real most, Simplex& s, real* normal, b
     // (2) it replaces a point of weight zero
     Simplex next = s;
     int place = 0;
-    for (int k = 1; k < 4; ++k) place = next.weight[k] < next.weight[place] ? k : place;
-    for (int i = 0; i < 3; ++i) {
-      next.w[place][i] = w[i];
-      next.dir[place][i] = dir[i];
+    real lightest = next.weight[0];
+    for (int k = 1; k < 4; ++k) {
+      place = next.weight[k] < lightest ? k : place;
+      lightest = min_(next.weight[k], lightest);
+    }
+    for (int k = 0; k < 4; ++k) {  // without an index that is known at run time only, arrays can be in registers
+      for (int i = 0; i < 3; ++i) {
+        next.w[k][i] = k == place ? w[i] : next.w[k][i];
+        next.dir[k][i] = k == place ? dir[i] : next.dir[k][i];
+      }
     }
     if (holds_origin(next)) return 0;
     nearest(next, v);

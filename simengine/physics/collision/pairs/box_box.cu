@@ -232,8 +232,9 @@ DEVICE int collide_box_box(const Pair& p, real margin, Contact* out) {
   return 1;
 }
 
-DEVICE void box_box(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* cand_adr,
-                    real* contact_dist, real* contact_pos, real* contact_frame, int* contact_cand) {
-  fill_contacts<collide_box_box, MAX_BOX_BOX>(m, TYPE_BOX_BOX, geom_xpos, geom_xmat, cand_adr, contact_dist,
-                                              contact_pos, contact_frame, contact_cand);
+DEVICE void box_box(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* near_cand,
+                    const int* near_adr, const int* pair_tally, real* contact_dist, real* contact_pos,
+                    real* contact_frame, int* contact_cand) {
+  fill_contacts<collide_box_box, MAX_BOX_BOX>(m, TYPE_BOX_BOX, geom_xpos, geom_xmat, near_cand, near_adr, pair_tally,
+                                              contact_dist, contact_pos, contact_frame, contact_cand);
 }

@@ -98,14 +98,12 @@ DEVICE_CALL int collide_convex(const Pair& p, real margin, Contact* out) {
   return with_features(p, d, margin, simplex, kinks, out);
 }
 
-DEVICE void convex(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* cand_adr,
-                   const int* search_cand, const real* kept_contact, real* contact_dist, real* contact_pos,
-                   real* contact_frame, int* contact_cand) {
+DEVICE void convex(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* near_cand,
+                   const int* near_adr, const int* pair_tally, const int* search_near, const real* kept_contact,
+                   real* contact_dist, real* contact_pos, real* contact_frame, int* contact_cand) {
   const ContactFields out = {contact_dist, contact_pos, contact_frame, contact_cand};
-  LANE_FOR(k, m.nsearch()) {
-    const int c = search_cand[k];
-    if (c < 0) break;
-    const int number = cand_adr[c + 1] - cand_adr[c];
+  LANE_FOR(k, pair_tally[1]) {
+    const int i = search_near[k], c = near_cand[i], number = near_adr[i + 1] - near_adr[i];
     if (!number) continue;
     Contact found[MAX_CONVEX];
     if (is_kept(m, k)) {
@@ -113,7 +111,7 @@ DEVICE void convex(const Model& m, const real* geom_xpos, const real* geom_xmat,
     } else {
       collide_convex(pair_of(m, c, geom_xpos, geom_xmat), detection_margin(m, c), found);
     }
-    out.put(cand_adr[c], found, number, c);
+    out.put(near_adr[i], found, number, c);
   }
   lane_sync();
 }

@@ -185,51 +185,54 @@ DEVICE void each_prism(const Pairs& pairs) {
   if (rounds.filled) rounds.finish(last, f);
 }
 
-// Candidate pairs of a world with height fields, of which contacts are counted.
+// Near pairs of a world, of which those with height fields are counted.
 struct CountedFields {
   const Model& m;
+  const int* near_cand;
+  int near;
   const real *geom_xpos, *geom_xmat;
   int *numbers, *rows;  // contacts of each pair; and the lane's share of the rows of those closer than the margin
-  DEVICE_METHOD int size() const { return m.ncand(); }
-  DEVICE_METHOD bool has_prisms(int c) const {
-    return m.cand_type()[c] == TYPE_HFIELD && !apart<true>(m, c, geom_xpos, geom_xmat);
-  }
-  DEVICE_METHOD Pair pair(int c) const { return pair_of(m, c, geom_xpos, geom_xmat); }
-  DEVICE_METHOD real margin(int c) const { return detection_margin(m, c); }
+  DEVICE_METHOD int size() const { return near; }
+  DEVICE_METHOD bool has_prisms(int i) const { return m.cand_type()[near_cand[i]] == TYPE_HFIELD; }
+  DEVICE_METHOD Pair pair(int i) const { return pair_of(m, near_cand[i], geom_xpos, geom_xmat); }
+  DEVICE_METHOD real margin(int i) const { return detection_margin(m, near_cand[i]); }
   DEVICE_METHOD void take(int, int, const Contact&) const {}
-  DEVICE_METHOD void end(int c, bool first, int number, const Contact* hit) const {
-    if (hit && hit->dist < m.cand_margin()[c]) *rows += rows_of(m, c);
-    if (first && c >= 0) numbers[c] = number;
+  DEVICE_METHOD void end(int i, bool first, int number, const Contact* hit) const {
+    if (hit && hit->dist < m.cand_margin()[near_cand[i]]) *rows += rows_of(m, near_cand[i]);
+    if (first && i >= 0) numbers[i] = number;
   }
 };
 
-// Write the numbers of contacts of candidate pairs with height fields, other than 0; `rows` receives the lane's share
-// of their constraint rows.
-DEVICE void count_hfields(const Model& m, const real* geom_xpos, const real* geom_xmat, int* numbers, int* rows) {
-  each_prism(CountedFields{m, geom_xpos, geom_xmat, numbers, rows});
+// Write the numbers of contacts of near pairs with height fields, other than 0; `rows` receives the lane's share of
+// their constraint rows.
+DEVICE void count_hfields(const Model& m, const int* near_cand, int near, const real* geom_xpos, const real* geom_xmat,
+                          int* numbers, int* rows) {
+  each_prism(CountedFields{m, near_cand, near, geom_xpos, geom_xmat, numbers, rows});
 }
 
 // The same pairs, whose contacts are stored at the addresses from counting.
 struct StoredFields {
   const Model& m;
+  const int *near_cand, *near_adr;
+  int near;
   const real *geom_xpos, *geom_xmat;
-  const int* cand_adr;
   ContactFields out;
-  DEVICE_METHOD int size() const { return m.ncand(); }
-  DEVICE_METHOD bool has_prisms(int c) const {
-    return m.cand_type()[c] == TYPE_HFIELD && cand_adr[c + 1] != cand_adr[c];
+  DEVICE_METHOD int size() const { return near; }
+  DEVICE_METHOD bool has_prisms(int i) const {
+    return m.cand_type()[near_cand[i]] == TYPE_HFIELD && near_adr[i + 1] != near_adr[i];
   }
-  DEVICE_METHOD Pair pair(int c) const { return pair_of(m, c, geom_xpos, geom_xmat); }
-  DEVICE_METHOD real margin(int c) const { return detection_margin(m, c); }
-  DEVICE_METHOD void take(int c, int place, const Contact& contact) const {
-    out.put(cand_adr[c] + place, &contact, 1, c);
+  DEVICE_METHOD Pair pair(int i) const { return pair_of(m, near_cand[i], geom_xpos, geom_xmat); }
+  DEVICE_METHOD real margin(int i) const { return detection_margin(m, near_cand[i]); }
+  DEVICE_METHOD void take(int i, int place, const Contact& contact) const {
+    out.put(near_adr[i] + place, &contact, 1, near_cand[i]);
   }
   DEVICE_METHOD void end(int, bool, int, const Contact*) const {}
 };
 
-DEVICE void hfield(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* cand_adr,
-                   real* contact_dist, real* contact_pos, real* contact_frame, int* contact_cand) {
+DEVICE void hfield(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* near_cand,
+                   const int* near_adr, const int* pair_tally, real* contact_dist, real* contact_pos,
+                   real* contact_frame, int* contact_cand) {
   const ContactFields out = {contact_dist, contact_pos, contact_frame, contact_cand};
-  each_prism(StoredFields{m, geom_xpos, geom_xmat, cand_adr, out});
+  each_prism(StoredFields{m, near_cand, near_adr, pair_tally[0], geom_xpos, geom_xmat, out});
   lane_sync();
 }

@@ -27,8 +27,10 @@ DEVICE int collide_plane_capsule(const Pair& p, real margin, Contact* out) {
   return number;
 }
 
-DEVICE void plane_capsule(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* cand_adr,
-                          real* contact_dist, real* contact_pos, real* contact_frame, int* contact_cand) {
-  fill_contacts<collide_plane_capsule, MAX_PLANE_CAPSULE>(m, TYPE_PLANE_CAPSULE, geom_xpos, geom_xmat, cand_adr,
-                                                          contact_dist, contact_pos, contact_frame, contact_cand);
+DEVICE void plane_capsule(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* near_cand,
+                          const int* near_adr, const int* pair_tally, real* contact_dist, real* contact_pos,
+                          real* contact_frame, int* contact_cand) {
+  fill_contacts<collide_plane_capsule, MAX_PLANE_CAPSULE>(m, TYPE_PLANE_CAPSULE, geom_xpos, geom_xmat, near_cand,
+                                                          near_adr, pair_tally, contact_dist, contact_pos,
+                                                          contact_frame, contact_cand);
 }

@@ -4,8 +4,9 @@ DEVICE int collide_sphere_box(const Pair& p, real margin, Contact* out) {
   return sphere_against_box(p.pos1, p.size1[0], p, margin, out);
 }
 
-DEVICE void sphere_box(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* cand_adr,
-                       real* contact_dist, real* contact_pos, real* contact_frame, int* contact_cand) {
-  fill_contacts<collide_sphere_box, MAX_SPHERE_BOX>(m, TYPE_SPHERE_BOX, geom_xpos, geom_xmat, cand_adr,
-                                                    contact_dist, contact_pos, contact_frame, contact_cand);
+DEVICE void sphere_box(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* near_cand,
+                       const int* near_adr, const int* pair_tally, real* contact_dist, real* contact_pos,
+                       real* contact_frame, int* contact_cand) {
+  fill_contacts<collide_sphere_box, MAX_SPHERE_BOX>(m, TYPE_SPHERE_BOX, geom_xpos, geom_xmat, near_cand, near_adr,
+                                                    pair_tally, contact_dist, contact_pos, contact_frame, contact_cand);
 }
