@@ -193,9 +193,7 @@ def test_a_stuck_list_is_named_and_the_next_one_runs(cupy: Any, bodies: Any, mer
     after = bench.call("after", 0, 1, 0, 1, 2)
     executor = make_executor("device", segments=bench.table, watchdog=0.2, merged=merged)
     executor.run([[stuck, after]])
-    with pytest.raises(
-        CallError, match=r"call 'after'(, tile \d+,)? waited 0\.2 s for call 'endless', which has not end"
-    ):
+    with pytest.raises(CallError, match=r"call 'after', tile \d+, waited 0\.2 s for call 'endless', which has not end"):
         executor.synchronize()
     calls = bench.random_calls(5, 30)
     wanted = bits_of_serial(bench, calls)
@@ -227,9 +225,8 @@ def test_merged_lists_of_one_class_and_of_several_are_one_launch(cupy: Any, bodi
         bench.reset()
         executor = make_executor("device", segments=bench.table, merged=True)
         executor.run([calls])
-        ((_, session),) = executor.host._sessions
-        assert session.merged
-        assert len(session.classes) == 1
+        (loaded,) = executor._loaded.values()
+        assert len(loaded.launches) == 2  # with the one that resets counters
         assert bench.bits() == wanted
         executor.close()
 

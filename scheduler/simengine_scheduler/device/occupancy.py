@@ -39,20 +39,8 @@ class Need(NamedTuple):
     work: int
 
 
-class Grids(NamedTuple):
-    """Grids of all classes.
-
-    Attributes:
-        blocks: of each class.
-        shared: the most shared memory that the blocks on a multiprocessor take [bytes]. The rest is first-level cache.
-    """
-
-    blocks: list[int]
-    shared: int
-
-
-def joint_grids(needs: Sequence[Need], device: Multiprocessors, single: Need | None = None) -> Grids:
-    """Return the grids of all classes.
+def joint_grids(needs: Sequence[Need], device: Multiprocessors, single: Need | None = None) -> list[int]:
+    """Return the number of blocks of each class.
 
     Every multiprocessor gets the same blocks. They are added one by one to the class with the most work per block,
     until no block fits or has work. The multiprocessor that also holds the block of `single` gets fewer where it must.
@@ -78,22 +66,16 @@ def joint_grids(needs: Sequence[Need], device: Multiprocessors, single: Need | N
     while single and max(_lacks(beside, [1, *fewer], device)) > 0:
         fewer[max(range(len(needs)), key=fewer.__getitem__)] -= 1
     grids = [n * (device.number - 1) + least for n, least in zip(blocks, fewer, strict=True)]
-    most = max(_shared(needs, blocks), _shared(beside, [1, *fewer]) if single else 0)
-    return Grids([min(grid, max(1, need.work)) for grid, need in zip(grids, needs, strict=True)], most)
-
-
-def _shared(needs: Sequence[Need], blocks: Sequence[int]) -> int:
-    """Return the shared memory of some blocks of each class [bytes]."""
-    return sum(
-        n * -(-(need.shared + _SHARED_AT_ONCE) // _SHARED_AT_ONCE) * _SHARED_AT_ONCE
-        for n, need in zip(blocks, needs, strict=True)
-    )
+    return [min(grid, max(1, need.work)) for grid, need in zip(grids, needs, strict=True)]
 
 
 def _lacks(needs: Sequence[Need], blocks: Sequence[int], device: Multiprocessors) -> list[int]:
     """Return what a multiprocessor lacks for given blocks of each class, as in `_WHAT`; negative if it has enough."""
     registers = _registers(needs, blocks, device.partitions)
-    shared = _shared(needs, blocks)
+    shared = sum(
+        n * -(-(need.shared + _SHARED_AT_ONCE) // _SHARED_AT_ONCE) * _SHARED_AT_ONCE
+        for n, need in zip(blocks, needs, strict=True)
+    )
     threads = sum(n * need.threads for n, need in zip(blocks, needs, strict=True))
     return [
         registers - device.registers // device.partitions,

@@ -1,5 +1,5 @@
 // What the protocol needs of a processor: lanes, reads and counts with their memory order, clocks. A group has 32 lanes
-// on the GPU. On the host it is one thread, or several in tests (host_lanes.h).
+// on the GPU. On the host it is one thread.
 #pragma once
 
 #if defined(__CUDACC__)
@@ -10,17 +10,7 @@ DEVICE void lanes_sync() { __syncwarp(); }
 DEVICE unsigned ballot(bool x) { return __ballot_sync(0xffffffffu, x); }
 DEVICE bool all_lanes(bool x) { return __all_sync(0xffffffffu, x); }
 DEVICE int population(unsigned x) { return __popc(x); }
-DEVICE int lowest(unsigned long long x) { return __ffsll(x) - 1; }
-DEVICE unsigned least(unsigned x) {  // of all lanes
-  for (int step = 16; step; step /= 2) x = min(x, __shfl_xor_sync(0xffffffffu, x, step));
-  return x;
-}
-template <typename T>
-DEVICE T from_lane(T x, int lane) {
-  return __shfl_sync(0xffffffffu, x, lane);
-}
-// The lanes that have the same x as this one.
-DEVICE unsigned alike(int x) { return __match_any_sync(0xffffffffu, x); }
+DEVICE int lowest(unsigned x) { return __ffs(x) - 1; }
 // Reads are relaxed, because an acquiring load empties the L1 cache that running bodies use. Once a read has found what
 // it waits for, one fence acquires. In the same way one fence releases before several counts.
 DEVICE int look(const int* place) {
@@ -28,38 +18,15 @@ DEVICE int look(const int* place) {
   asm volatile("ld.relaxed.gpu.global.s32 %0, [%1];" : "=r"(x) : "l"(place) : "memory");
   return x;
 }
-DEVICE unsigned long long look(const unsigned long long* place) {
-  unsigned long long x;
-  asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(x) : "l"(place) : "memory");
-  return x;
-}
-DEVICE unsigned long long look_at_host(const unsigned long long* place) {
-  unsigned long long x;
-  asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(x) : "l"(place) : "memory");
-  return x;
-}
 DEVICE void acquire() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 DEVICE void release() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 DEVICE void publish(int* place, int x) {
   asm volatile("st.relaxed.gpu.global.s32 [%0], %1;" ::"l"(place), "r"(x) : "memory");
 }
-DEVICE void publish(unsigned long long* place, unsigned long long x) {
-  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(place), "l"(x) : "memory");
-}
-DEVICE void tell_host(int* place, int x) {
-  asm volatile("st.relaxed.sys.global.s32 [%0], %1;" ::"l"(place), "r"(x) : "memory");
-}
-DEVICE void set_bits(unsigned long long* place, unsigned long long x) {
-  asm volatile("red.relaxed.gpu.global.or.b64 [%0], %1;" ::"l"(place), "l"(x) : "memory");
-}
-DEVICE void clear_bits(unsigned long long* place, unsigned long long x) {
-  asm volatile("red.relaxed.gpu.global.and.b64 [%0], %1;" ::"l"(place), "l"(~x) : "memory");
-}
 DEVICE void add(int* place, int x) {
   asm volatile("red.relaxed.gpu.global.add.s32 [%0], %1;" ::"l"(place), "r"(x) : "memory");
 }
-DEVICE unsigned long long take(unsigned long long* place) { return atomicAdd(place, 1ull); }
-DEVICE int count_down(int* place) { return atomicSub(place, 1) - 1; }
+DEVICE int take(int* place) { return atomicAdd(place, 1); }
 DEVICE bool first_to(int* place) { return atomicCAS(place, 0, 1) == 0; }
 DEVICE void system_fence() { __threadfence_system(); }
 DEVICE long long now() {  // [ns]
@@ -80,47 +47,29 @@ DEVICE void pause(int ns) { __nanosleep(ns); }
 #include <chrono>
 #include <thread>
 #define DEVICE static inline
-#include "host_lanes.h"
+#define LANE_COUNT 1
+DEVICE int lane() { return 0; }
+DEVICE void lanes_sync() {}
+DEVICE unsigned ballot(bool x) { return x; }
+DEVICE bool all_lanes(bool x) { return x; }
 DEVICE int population(unsigned x) { return __builtin_popcount(x); }
-DEVICE int lowest(unsigned long long x) { return __builtin_ffsll(x) - 1; }
+DEVICE int lowest(unsigned x) { return __builtin_ffs(x) - 1; }
 template <typename T>
 DEVICE std::atomic<T>& atomic_at(T* place) {
   return *reinterpret_cast<std::atomic<T>*>(place);
 }
 // The thread sanitizer does not know fences, so here every read acquires, and every store and count releases.
-template <typename T>
-DEVICE T look(const T* place) {
-  return atomic_at(const_cast<T*>(place)).load(std::memory_order_acquire);
-}
+DEVICE int look(const int* place) { return atomic_at(const_cast<int*>(place)).load(std::memory_order_acquire); }
 DEVICE void acquire() {}
 DEVICE void release() {}
-DEVICE unsigned long long look_at_host(const unsigned long long* place) { return look(place); }
-template <typename T>
-DEVICE void publish(T* place, T x) {
-  atomic_at(place).store(x, std::memory_order_release);
-}
-DEVICE void tell_host(int* place, int x) { publish(place, x); }
-DEVICE void set_bits(unsigned long long* place, unsigned long long x) {
-  atomic_at(place).fetch_or(x, std::memory_order_acq_rel);
-}
-DEVICE void clear_bits(unsigned long long* place, unsigned long long x) {
-  atomic_at(place).fetch_and(~x, std::memory_order_acq_rel);
-}
+DEVICE void publish(int* place, int x) { atomic_at(place).store(x, std::memory_order_release); }
 DEVICE void add(int* place, int x) { atomic_at(place).fetch_add(x, std::memory_order_acq_rel); }
-DEVICE unsigned long long take(unsigned long long* place) {
-  return atomic_at(place).fetch_add(1, std::memory_order_acq_rel);
-}
-DEVICE int count_down(int* place) { return atomic_at(place).fetch_sub(1, std::memory_order_acq_rel) - 1; }
+DEVICE int take(int* place) { return atomic_at(place).fetch_add(1, std::memory_order_relaxed); }
 DEVICE bool first_to(int* place) {
   int none = 0;
   return atomic_at(place).compare_exchange_strong(none, 1, std::memory_order_acq_rel);
 }
-// The thread sanitizer does not know fences. Here one matters only to the window that announces that it leaves, and an
-// exchange is a full fence on the processors that the tests run on.
-DEVICE void system_fence() {
-  static std::atomic<int> none{0};
-  none.exchange(1, std::memory_order_seq_cst);
-}
+DEVICE void system_fence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 DEVICE long long now() { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
 DEVICE long long cycles() { return now(); }
 DEVICE void earliest(long long* place, long long t) {

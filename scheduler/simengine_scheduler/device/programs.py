@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
-
-import numpy as np
 
 from ..launch.tasks import DeviceBody
 from .linking import Keep, link_worker, management, refuse_whole_blocks
@@ -32,7 +29,6 @@ class CudaPrograms:
         self._modules: dict[Any, Any] = {}
         self._workers: dict[Kind, dict[frozenset[DeviceBody], Worker]] = {}
         self._functions: dict[tuple[Kind, tuple[DeviceBody, ...]], int] = {}
-        self._reserved = 0
         self._set_up = cupy.cuda.Stream(non_blocking=True)
         attributes = device.attributes
         self.multiprocessors = int(attributes["MultiProcessorCount"])
@@ -44,7 +40,7 @@ class CudaPrograms:
     def window(self) -> tuple[int, int]:
         """Return the functions `reset` and `window`."""
         module = self._load("window", lambda: management(self.arch))
-        return module.get_function("reset").ptr, module.get_function("window").ptr
+        return module.get_function("reset").ptr, self._all_shared(module.get_function("window").ptr)
 
     def workers_of(self, wanted: dict[Kind, frozenset[DeviceBody]]) -> dict[Kind, Worker]:
         """Return the workers that run given bodies of each class, and maybe bodies of other lists.
@@ -59,7 +55,7 @@ class CudaPrograms:
             codes = pool.map(self._code, missing, missing.values())
             for (kind, ordered), code in zip(missing.items(), codes, strict=True):
                 module = self._load((kind, ordered), lambda code=code: code)
-                function = self._functions[kind, ordered] = module.get_function("worker").ptr
+                function = self._functions[kind, ordered] = self._all_shared(module.get_function("worker").ptr)
                 worker = Worker(ordered, self._registers_of(function))
                 self._workers.setdefault(kind, {})[frozenset(ordered)] = worker
         return {kind: self._workers[kind][bodies] for kind, bodies in chosen.items()}
@@ -74,18 +70,16 @@ class CudaPrograms:
         """Return the kernel of a worker that `workers_of` returned, by its bodies."""
         return self._functions[kind, bodies]
 
-    def reserve(self, functions: Iterable[int], shared: int) -> None:
-        """Let functions prefer that so much memory of a multiprocessor is shared memory [bytes]. The rest is cache.
+    def _all_shared(self, function: int) -> int:
+        """Return a function that prefers all memory of a multiprocessor as shared memory.
 
         The first kernel on a multiprocessor decides how its memory is divided. With less shared memory, blocks of other
-        workers might not fit beside it. The window is in all sessions, so no function gets less than one that was asked
-        before.
+        workers might not fit beside it.
         """
         from cupy.cuda import driver
 
-        shared = self._reserved = max(self._reserved, shared)
-        for function in functions:
-            driver.funcSetAttribute(int(function), _CARVEOUT, min(100, -(-100 * shared // self.shared)))
+        driver.funcSetAttribute(int(function), _CARVEOUT, 100)
+        return int(function)
 
     def _registers_of(self, function: int) -> int:
         from cupy.cuda import driver
@@ -99,45 +93,27 @@ class CudaPrograms:
             self._modules[key] = module
         return self._modules[key]
 
-    def memory(self) -> DeviceMemory:
-        """Return memory that is freed with the object that is returned."""
-        return DeviceMemory(self._cupy, self._set_up)
+    def upload(self, array: Any) -> Any:
+        """Return a copy on the device that every stream may use."""
+        with self._set_up:
+            copy = self._cupy.asarray(array)
+        self._set_up.synchronize()
+        return copy
 
-    def pinned(self, count: int) -> np.ndarray:
+    def download(self, array: Any) -> Any:
+        """Return a copy on the host, once all work that was issued to the device is done."""
+        self._cupy.cuda.Device().synchronize()
+        return array.get()
+
+    def glance(self, array: Any, at: int) -> int:
+        """Return a byte of an array without a wait for kernels that run."""
+        return int(self._cupy.asnumpy(array[at : at + 1], stream=self._set_up)[0])
+
+    def pinned(self, count: int) -> Any:
         """Return int32 numbers in host memory that has the same address on the device."""
+        import numpy as np
+
         memory = self._cupy.cuda.alloc_pinned_memory(4 * count)
         view = np.frombuffer(memory, np.int32, count)
         view[...] = 0
         return view
-
-
-class DeviceMemory:
-    """Memory of the current device. Copies to it do not wait for kernels."""
-
-    def __init__(self, cupy: Any, stream: Any) -> None:
-        self._cupy = cupy
-        self._stream = stream
-        self._blocks: list[Any] = []
-
-    def zeros(self, nbytes: int) -> int:
-        """Return the address of new memory, filled with zeros."""
-        block = self._cupy.cuda.alloc(max(nbytes, 1))
-        block.memset_async(0, max(nbytes, 1), self._stream)
-        self._stream.synchronize()
-        self._blocks.append(block)
-        return int(block.ptr)
-
-    def write(self, address: int, array: np.ndarray) -> None:
-        """Copy an array to the device. It is there when this returns."""
-        array = np.ascontiguousarray(array)
-        runtime = self._cupy.cuda.runtime
-        runtime.memcpyAsync(address, array.ctypes.data, array.nbytes, runtime.memcpyHostToDevice, self._stream.ptr)
-        self._stream.synchronize()
-
-    def read(self, address: int, nbytes: int) -> np.ndarray:
-        """Return bytes of the device, once the work that wrote them is done."""
-        copy = np.empty(nbytes, np.uint8)
-        runtime = self._cupy.cuda.runtime
-        runtime.memcpyAsync(copy.ctypes.data, address, nbytes, runtime.memcpyDeviceToHost, self._stream.ptr)
-        self._stream.synchronize()
-        return copy

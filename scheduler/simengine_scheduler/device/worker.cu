@@ -1,8 +1,7 @@
 // The kernels of executor `device`: `reset`, `window`, and a worker for each resource class. For a worker the build
 // defines THREADS, BLOCKS (how many a multiprocessor must hold) and RUN_BODY(body, arguments, tile, memory), which runs
 // a tile. It defines WITH_WINDOW if one block of the worker is the window.
-#include "choice.cuh"
-#include "window.cuh"
+#include "protocol.cuh"
 
 // The next class of workers starts once all blocks of this kernel run, so that all classes run together in one stream.
 // No kernel ends before the one before it in the stream, so that what follows in the stream comes after all of them.
@@ -19,34 +18,32 @@ static __device__ __forceinline__ void end_after_previous() {
 
 #if defined(RUN_BODY)
 
-// The first `argument_words` of shared memory hold the arguments.
+// The first `argument_words` of shared memory hold the arguments, because waits may empty the L1 cache.
 static __device__ __forceinline__ void work(const List& list, int argument_words) {
   extern __shared__ __align__(16) unsigned long long arguments[];
-  __shared__ Work shared;
-  __shared__ Prepared prepared;
-  __shared__ bool go;
+  __shared__ int taken, go;
   char* const memory = reinterpret_cast<char*>(arguments + argument_words);
-  Block block = new_block(blockIdx.x);
-  if (threadIdx.x == 0) prepared.index = -1;
-  __syncthreads();
   for (;;) {
+    if (threadIdx.x == 0) taken = take(list.next);
+    __syncthreads();
+    if (taken >= list.num_tickets) return;
+    const Ticket ticket = list.tickets[taken];
+    const Task& task = list.tasks[ticket.task];
+    const int end = min(task.tiles, ticket.first + task.run);
+    for (int i = threadIdx.x; i < task.num_arguments; i += THREADS) arguments[i] = list.arguments[task.arguments + i];
     if (threadIdx.x < 32) {
-      Work found;
-      const bool ok = next_work(list, block, prepared, arguments, found);
-      if (threadIdx.x == 0) shared = found, go = ok;
+      const bool ok = wait_for_upstream(list, task, ticket.task, ticket.first, end);
+      if (threadIdx.x == 0) go = ok;
     }
     __syncthreads();
     if (!go) return;
-    const Work work = shared;
-    const Task& task = prepared.task;
     const long long began = list.times ? now() : 0;
-    const int with_work = min(work.end, tiles_at_work(task));
-    for (int tile = work.first; tile < with_work; ++tile) {
-      RUN_BODY(prepared.body, arguments, tile, memory);
+    const int with_work = min(end, tiles_at_work(task));
+    for (int tile = ticket.first; tile < with_work; ++tile) {
+      RUN_BODY(task.body, arguments, tile, memory);
       __syncthreads();
     }
-    if (with_work <= work.first) __syncthreads();
-    if (threadIdx.x < 32) end_ticket(list, work, prepared, began);
+    if (threadIdx.x == 0) note_ended(list, task, ticket.task, ticket.first, end, began);
   }
 }
 
@@ -57,7 +54,7 @@ static __device__ __forceinline__ void be_window_if_first(const List& list) {
   __shared__ bool first;
   if (threadIdx.x == 0) first = first_to(list.has_window);
   __syncthreads();
-  if (first && threadIdx.x < 32) run_window(list, arguments, false);
+  if (first && threadIdx.x < 32) run_window(list, arguments);
 }
 #endif
 
@@ -73,16 +70,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 
 #else
 
-// Clears the state of a list.
-extern "C" __global__ void reset(int4* state, int n) {
-  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) state[i] = int4{0, 0, 0, 0};
+// Copies the initial state of a list: the remaining tickets of each task, and zeros.
+extern "C" __global__ void reset(int* state, const int* first, int n) {
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) state[i] = first[i];
 }
 
 // With 16 blocks on a multiprocessor a thread may have 128 registers, which image.py assumes.
 extern "C" __global__ void __launch_bounds__(32, 16) window(const __grid_constant__ List list) {
   extern __shared__ __align__(16) char memory[];
   let_next_start();
-  run_window(list, memory, true);
+  run_window(list, memory);
 }
 
 #endif

@@ -18,8 +18,9 @@ class Kind(NamedTuple):
         threads: of a block.
         registers: most registers of a thread.
         family: of the bodies, see `DeviceBody`.
-        merged: whether the class takes all bodies, also those with fewer threads and registers, and one of its blocks
-            is the window.
+        merged: whether the class takes all bodies of a list, also those with fewer threads and registers, and one of
+        its
+            blocks is the window.
     """
 
     threads: int

@@ -10,21 +10,23 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from ..core.calls import Emitter, FixedList
-from ..device.book import Memory
+from ..core.calls import Emitter, KernelCall
+from ..core.dependencies import chains
+from ..core.emission import Feeder
+from ..core.errors import call_stuck
+from ..device.image import STRIDE, build_image, window_memory
+from ..device.layout import STATUS_WORDS, explain, lay_out, list_structs, outcome
 from ..device.occupancy import Multiprocessors
-from ..device.sessions import Session, State
-from ..device.workers import Kind, Worker, just_these
-from ..executors.base import Options
-from ..executors.device import DeviceExecutor
+from ..executors.base import Executor, Options, finish_run
+from ..executors.recorder import start_recording
 from ..launch.tasks import DeviceBody, DeviceTask
 from ..tracing.trace import Trace
 
@@ -64,142 +66,82 @@ class PythonBody:
         return np.zeros(0, np.uint64)
 
 
-class HostMemory:
-    """Memory of the host as memory of a device."""
-
-    def __init__(self) -> None:
-        self._blocks: list[np.ndarray] = []
-
-    def zeros(self, nbytes: int) -> int:
-        """Return the address of new memory that begins at a cache line."""
-        block = np.zeros(nbytes + 128, np.uint8)
-        self._blocks.append(block)
-        return int(block.ctypes.data) + -block.ctypes.data % 128
-
-    def write(self, address: int, array: np.ndarray) -> None:
-        """Copy an array."""
-        array = np.ascontiguousarray(array)
-        ctypes.memmove(address, array.ctypes.data, array.nbytes)
-
-    def read(self, address: int, nbytes: int) -> np.ndarray:
-        """Return a copy of bytes."""
-        return np.frombuffer(ctypes.string_at(address, nbytes), np.uint8)
-
-
-class _Run:
-    """The scope of a run."""
-
-    def __init__(self) -> None:
-        self.latest: Any = None
-        self.feeder: Any = None
-
-
-class HostMachine:
-    """Threads as blocks.
-
-    Args:
-        workers: threads of each resource class; a grid may ask for more.
-        library: what `build` returned.
-    """
-
-    def __init__(self, workers: int, library: Path | None = None) -> None:
-        self.multiprocessors = Multiprocessors(number=workers)
-        self._workers = workers
-        self._library = ctypes.CDLL(str(library or build()))
-        self._library.start_session.restype = ctypes.c_void_p
-        self._prepared: dict[int, tuple[Any, ...]] = {}
-        self._states: dict[int, tuple[int, int]] = {}
-        self._running: int | None = None
-
-    def workers_of(self, wanted: dict[Kind, frozenset[DeviceBody]]) -> dict[Kind, Worker]:
-        """Return workers of these bodies."""
-        return just_these(wanted)
-
-    def memory(self) -> Memory:
-        """Return memory of the host."""
-        return HostMemory()
-
-    def visible(self, count: int) -> np.ndarray:
-        """Return an array."""
-        return np.zeros(count, np.int32)
-
-    def prepare(self, session: Session, state: State) -> int:
-        """Return a number for the arguments of `start_session`."""
-        tables = [(ctypes.c_void_p * len(of.bodies))(*(body.address for body in of.bodies)) for of in session.classes]
-        bodies = (ctypes.c_void_p * len(tables))(*(ctypes.addressof(table) for table in tables))
-        blocks = (min(self._workers + session.merged, of.blocks) for of in session.classes)
-        grids = (ctypes.c_int * len(tables))(*blocks)
-        lists = (type(session.structs[0]) * len(tables))(*session.structs)
-        most = max(of.memory for of in session.classes)
-        handle = 1 + len(self._states)
-        self._prepared[handle] = (
-            *(lists, grids, len(tables), bodies, most, session.window_memory, int(session.merged)),
-            tables,  # kept alive
-        )
-        self._states[handle] = state.start, state.size(1 + max(of.number for of in session.classes))
-        return handle
-
-    def drop(self, handle: int) -> None:
-        """Forget a handle."""
-        self._join()
-        del self._prepared[handle]
-
-    @contextmanager
-    def run(self) -> Iterator[_Run]:
-        """Close the emitters at the end."""
-        run = _Run()
-        try:
-            yield run
-        finally:
-            if run.feeder is not None:
-                run.feeder.close()
-
-    def start(self, handle: int) -> None:
-        """Wait for the session before, and start threads."""
-        self._join()
-        address, nbytes = self._states[handle]
-        ctypes.memset(address, 0, nbytes)
-        self._running = self._library.start_session(*self._prepared[handle][:-1])
-
-    def _join(self) -> None:
-        if self._running is not None:
-            self._library.end_session(ctypes.c_void_p(self._running))
-            self._running = None
-
-    def is_running(self) -> bool:
-        """Ask the threads. Once they have ended, they are joined."""
-        if self._running is not None and not self._library.is_running(ctypes.c_void_p(self._running)):
-            self._join()
-        return self._running is not None
-
-    def synchronize(self) -> None:
-        """Return at once: sessions are all there is."""
-
-    def close(self) -> None:
-        """Wait for the threads."""
-        self._join()
-
-
-class ThreadedDevice(DeviceExecutor):
-    """Executor `device` on host threads. A run has ended when it returns.
+class ThreadedDevice(Executor):
+    """Runs lists by the protocol on host threads.
 
     Args:
         options: as for executor `device`.
         workers: threads of each resource class.
+        lose: the number of a call of which one ticket is never counted, so that other calls wait in vain.
         library: what `build` returned.
     """
 
-    def __init__(self, options: Options, workers: int = 2, library: Path | None = None) -> None:
-        super().__init__(options, HostMachine(workers, library))
+    name = "device"
+
+    def __init__(
+        self, options: Options, workers: int = 2, lose: int | None = None, library: Path | None = None
+    ) -> None:
+        self._options = options
+        self._conflicts = options.table(self.name).conflicts
+        self._workers = workers
+        self._lose = lose
+        self._run = ctypes.CDLL(str(library or build())).run_list
 
     def run(self, emitters: Iterable[Emitter]) -> Trace:
         """Run every call of every emitter."""
-        trace = super().run(emitters)
-        self.synchronize()
-        return trace
+        trace = Trace(self.name, self._options.record)
+        recorder = start_recording(trace)
+        feeder = Feeder(emitters, lambda seq: False)
+        try:
+            while True:
+                first, calls = feeder.latest + 1, list[KernelCall]()
+                while (call := feeder.pull()) is not None:
+                    calls.append(call)
+                    if recorder is not None:
+                        recorder.enter(call)
+                if calls:
+                    began = perf_counter()
+                    found = self._run_calls(calls)
+                    if recorder is not None:
+                        recorder.device_list(first, found.waits, chains(found.waits), found.retired)
+                        found.count_into(trace.counters)
+                        start = min(t for t, _ in found.times)
+                        for i, (a, b) in enumerate(found.times):
+                            recorder.ran(first + i, began + (a - start) * 1e-9, began + (b - start) * 1e-9)
+                if feeder.exhausted:
+                    return finish_run(trace, feeder, recorder)
+                for seq in list(feeder.waiting):
+                    if recorder is not None:
+                        recorder.observe(seq, -1)
+                    feeder.release(seq)
+        finally:
+            feeder.close()
 
-    def repeat(self, lists: Sequence[FixedList], times: int) -> Trace:
-        """Run fixed lists several times in a row."""
-        trace = super().repeat(lists, times)
-        self.synchronize()
-        return trace
+    def _run_calls(self, calls: Sequence[KernelCall]) -> Any:
+        options = self._options
+        device = Multiprocessors(number=self._workers)
+        image = build_image(calls, self._conflicts, device, options.window, options.tiled, merged=options.merged)
+        if self._lose is not None and self._lose < len(calls):
+            image.state[image.remaining + self._lose * STRIDE] += 1
+        layout = lay_out(image, options.window)
+        memory, status = layout.content.copy(), np.zeros(STATUS_WORDS, np.int32)
+        limit = options.watchdog
+        structs = list_structs(layout, memory.ctypes.data, status.ctypes.data, limit, True)
+        addresses = [[body.address for body in of.bodies] for of in image.classes]
+        tables = [(ctypes.c_void_p * len(own))(*own) for own in addresses]
+        bodies = (ctypes.c_void_p * len(tables))(*(ctypes.addressof(table) for table in tables))
+        grids = (ctypes.c_int * len(tables))(*(min(self._workers + image.merged, of.blocks) for of in image.classes))
+        lists = (type(structs[0]) * len(structs))(*structs)
+        most = max(of.memory for of in image.classes)
+        of_window = window_memory(image.num_words, options.window, image.most_words)
+        self._run(lists, grids, len(tables), bodies, most, of_window, int(image.merged))
+        if status[0]:
+            task, why = explain(layout, status.tolist(), limit)
+            raise call_stuck(calls[task], self.name, why)
+        return outcome(layout, memory)
+
+    def synchronize(self) -> None:
+        """Return at once: a run has ended when it returns."""
+
+    def close(self) -> None:
+        """Do nothing: the executor holds nothing."""

@@ -24,8 +24,8 @@ from tests.scheduler.device.programs import random_program
 @settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 2**32),
-    window=st.sampled_from((1, 2, 5, 32, 64)),
-    workers=st.integers(1, 5),
+    window=st.sampled_from((1, 2, 5, 32, 70)),
+    workers=st.integers(1, 4),
     tiled=st.booleans(),
     merged=st.booleans(),
 )
@@ -114,41 +114,16 @@ def test_an_emitter_reads_what_an_awaited_call_wrote() -> None:
 
 @pytest.mark.parametrize("merged", [False, True])
 def test_a_stuck_list_is_given_up_and_names_who_waited_for_what(merged: bool) -> None:
-    """A body that takes a second, where 0.2 s is taken for stuck."""
     segments, ran = Segments(), []
-    calls = chain(segments, [ran.append, lambda tile: time.sleep(1.0), ran.append], tiles=1)
-    executor = ThreadedDevice(Options(segments=segments, watchdog=0.2, tiled=False, merged=merged))
-    with pytest.raises(
-        CallError, match=r"call 'call2'(, tile 0,)? waited 0\.2 s for call 'call1', which has not ended"
-    ):
+    calls = chain(segments, [ran.append] * 3, tiles=1)
+    executor = ThreadedDevice(Options(segments=segments, watchdog=0.2, tiled=False, merged=merged), lose=1)
+    with pytest.raises(CallError, match=r"call 'call2', tile 0, waited 0\.2 s for call 'call1', which has not ended"):
         executor.run([calls])
-    assert len(ran) == 1
+    assert len(ran) == 2
     # nothing of it stays behind
     ran.clear()
     ThreadedDevice(Options(segments=segments, merged=merged)).run([calls])
-    assert len(ran) == 2
-
-
-@pytest.mark.parametrize("workers", [1, 2, 5])
-def test_a_blocked_call_does_not_hold_back_those_behind_it(workers: int) -> None:
-    """Tickets of blocked calls outnumber the blocks, and a call behind them ends before what they wait for."""
-    segments, ran, free = Segments(), [], threading.Event()
-    field, other = segments.intern("field"), segments.intern("other")
-
-    def wait_for_other(tile: int) -> None:
-        assert free.wait(30.0)
-
-    calls = [KernelCall("slow", PythonBody(wait_for_other), (), (), (field,))]
-    calls += [KernelCall(f"blocked{i}", PythonBody(ran.append, 8), (), (), (field,)) for i in range(5)]
-    calls += [KernelCall("free", PythonBody(lambda tile: free.set()), (), (), (other,))]
-    trace = ThreadedDevice(Options(segments=segments, record="times", watchdog=30.0), workers + 1).run([calls])
-    assert validate(trace.order, trace, segments) == []
-    assert len(ran) == 40
-
-
-def test_a_window_of_more_slots_than_a_word_has_bits_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"window=65 is too large .* give at most 64"):
-        ThreadedDevice(Options(segments=Segments(), window=65)).run([[KernelCall("c", PythonBody(print), (), ())]])
+    assert len(ran) == 3
 
 
 def test_the_window_of_a_merged_list_works_once_it_has_admitted_all() -> None:
@@ -163,70 +138,37 @@ def test_the_window_of_a_merged_list_works_once_it_has_admitted_all() -> None:
 @pytest.mark.parametrize("merged", [False, True])
 def test_a_window_that_never_empties_is_named(merged: bool) -> None:
     segments = Segments()
-    calls = chain(segments, [lambda tile: time.sleep(1.0)] * 2, tiles=1)
-    with pytest.raises(CallError, match=r"call 'call1' waited 0\.2 s for a slot of the window"):
-        ThreadedDevice(Options(segments=segments, window=1, watchdog=0.2, merged=merged)).run([calls])
+    calls = chain(segments, [lambda tile: None] * 3, tiles=1)
+    with pytest.raises(CallError, match=r"waited 0\.2 s (for a slot of the window|for the window to admit it)"):
+        ThreadedDevice(Options(segments=segments, window=1, watchdog=0.2, merged=merged), lose=0).run([calls])
 
 
-CHECK = """
-import random
+@pytest.mark.sanitizer
+@pytest.mark.parametrize("merged", [False, True])
+def test_the_protocol_has_no_races(merged: bool) -> None:
+    library = build(("-g", "-fsanitize=thread"))
+    program = """
 import sys
 from pathlib import Path
-from simengine_scheduler import AwaitCounts, FixedList, Options
+from simengine_scheduler import Options
 from simengine_scheduler.testing.threaded_device import ThreadedDevice
 from tests.scheduler.device.programs import random_program
 
-
-def waiting(calls, draw, order):
-    for call in calls:
-        order.append(call)
-        yield call
-        if draw.random() < 0.1:
-            yield AwaitCounts(call)
-
-
-for seed in range(int(sys.argv[2])):
-    draw, order = random.Random(seed), []
-    program = random_program(seed, draw.randint(4, 14))
-    window, merged = draw.choice((1, 3, 8, 64)), draw.random() < 0.4
-    options = Options(segments=program.segments, window=window, merged=merged, watchdog=60.0)
-    executor = ThreadedDevice(options, draw.randint(1, 3), library=Path(sys.argv[1]))
-    executor.run([FixedList(program.calls)])
-    executor.repeat([FixedList(program.calls)], 2)
-    got = program.data.copy()
-    assert (got == program.expected(program.calls * 3)).all()
-    executor.run([waiting(program.calls[i::2], draw, order) for i in range(2)])
-    got = program.data.copy()
-    assert (got == program.expected(order)).all()
-    executor.close()
+for seed in range(10):
+    program = random_program(seed)
+    options = Options(segments=program.segments, window=4, watchdog=60.0, merged=sys.argv[2] == "True")
+    ThreadedDevice(options, 3, library=Path(sys.argv[1])).run([program.calls])
 """
-
-
-def check(library: Path, programs: int, **environment: str) -> None:
-    """Run fixed lists and emitters that wait, in another process."""
+    flags = {"LD_PRELOAD": _tsan(), "TSAN_OPTIONS": "halt_on_error=1 ignore_noninstrumented_modules=1"}
     found = subprocess.run(
-        [sys.executable, "-c", CHECK, str(library), str(programs)],
-        env={**os.environ, **environment},
+        [sys.executable, "-c", program, str(library), str(merged)],
+        env={**os.environ, **flags},
         cwd=Path(__file__).parents[3],
         capture_output=True,
         text=True,
         check=False,
-        timeout=600,
     )
     assert found.returncode == 0, found.stderr[-3000:]
-
-
-def test_lanes_of_a_group_meet_wherever_they_must() -> None:
-    """With four threads for the lanes of each block, as the GPU has 32."""
-    check(build(("-DHOST_LANES=4",)), 2)
-
-
-@pytest.mark.sanitizer
-@pytest.mark.parametrize("lanes", [1, 3])
-def test_the_protocol_has_no_races(lanes: int) -> None:
-    library = build(("-g", "-fsanitize=thread", f"-DHOST_LANES={lanes}"))
-    options = "halt_on_error=1 ignore_noninstrumented_modules=1"
-    check(library, 10 if lanes == 1 else 5, LD_PRELOAD=_tsan(), TSAN_OPTIONS=options)
 
 
 def _tsan() -> str:
