@@ -20,9 +20,14 @@ COUNTS = 3
 
 
 class Work:
-    """A list whose counts differ from run to run: `count` writes them, and each counted call works on a number."""
+    """A list whose counts differ from run to run: `count` writes them, and each counted call works on a number.
 
-    def __init__(self, device: CalledDevice | None, table: Segments, number: int, foreign: bool = False) -> None:
+    In a list that is `hurried`, no call stands between the one that counts and the wait for it.
+    """
+
+    def __init__(
+        self, device: CalledDevice | None, table: Segments, number: int, foreign: bool = False, hurried: bool = False
+    ) -> None:
         self.number, self.table = number, table
         self.value, self.run, self.arrivals, self.moves = 1, 0, 0, True
         self.counts = np.zeros(COUNTS, np.int32)
@@ -37,7 +42,8 @@ class Work:
         middle = KernelCall(f"middle {number}", self._launch(partial(self._work, 7)), (), (), self.ids[1])
         last = KernelCall(f"last {number}", self._launch(partial(self._work, 11)), (), (), self.ids[1])
         chosen = [Counted(self.counts[k : k + 1], partial(self._call, k)) for k in range(COUNTS)]
-        self.list = CountedList([count, middle, Arrival(count, self._arrive), *chosen, last])
+        between = [] if hurried else [middle]
+        self.list = CountedList([count, *between, Arrival(count, self._arrive), *chosen, last])
         self.fixed = FixedList([middle, last])
 
     def _count(self) -> None:
@@ -69,8 +75,8 @@ def _on_host(body: Callable[..., None], arguments: Sequence[Any] = (), buffers: 
     return PythonLaunch(lambda: body(*(argument.ptr for argument in arguments)))
 
 
-def expected(number: int, runs: int, fixed: int = 0) -> int:
-    work = Work(None, Segments(), number)
+def expected(number: int, runs: int, fixed: int = 0, hurried: bool = False) -> int:
+    work = Work(None, Segments(), number, hurried=hurried)
     for run in range(runs):
         make_executor("serial").run([work.fixed if run < fixed else work.list])
     return work.value
@@ -106,6 +112,21 @@ def test_results_are_those_of_python(
     assert [one.value for one in work] == [expected(n, 5, 2 if n == 1 else 0) for n in range(lists)]
     assert [one.arrivals for one in work] == [3 if n == 1 else 5 for n in range(lists)]
     executor.close()
+
+
+@pytest.mark.parametrize("window", [2, 3, 8])
+@pytest.mark.parametrize("streams", [1, 2])
+def test_a_call_that_waits_in_the_window_is_awaited_itself(window: int, streams: int) -> None:
+    for seed in range(24):
+        device, table = CalledDevice(seed, 0.05), Segments()
+        work = [Work(device, table, number, hurried=True) for number in range(4)]
+        options: dict[str, Any] = {"completion": "polling", "window": window, "streams": streams, "device": "cuda"}
+        executor = make_executor("streams", segments=table, driver=device, stream=0, **options)
+        for _ in range(4):
+            executor.run([one.list for one in work])
+            executor.synchronize()
+        assert [one.value for one in work] == [expected(n, 4, hurried=True) for n in range(4)]
+        executor.close()
 
 
 @pytest.mark.parametrize("name", ["shuffled", "threads", "graph-cached", "pipeline", "streams"])

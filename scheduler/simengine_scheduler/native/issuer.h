@@ -246,7 +246,12 @@ class Issuer {
         waiting_[position] = {own, static_cast<int32_t>(upstream.size()), {}};
         for (Seq other : upstream) waiting_[other - first_].downstream.push_back(position);
         if (upstream.empty()) ready_.push_back(position);
-        if (call.function) return issue_ready() ? DONE : FAILED;
+        if (call.function) {
+            if (!issue_ready()) return FAILED;
+            at = position;  // calls that came before may have been issued now
+            number = own;
+            return DONE;
+        }
         for (;;) {  // the caller launches it, once it is ready and a stream is idle
             if (!progress()) return FAILED;
             auto found = std::find(ready_.begin(), ready_.end(), position);
