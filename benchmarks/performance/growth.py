@@ -54,7 +54,8 @@ def _batch(row: Row) -> list[str]:
     head = [row["model"], f"{row['worlds']:,}"]
     if "error" in row:
         return [*head, NONE, NONE, "does not fit"]
-    return [*head, f"{row['bytes_per_world'] / 1024:.1f}", f"{row['gib']:.2f}", speed(row["steps_per_s"])]
+    steps = speed(row["steps_per_s"]) if "steps_per_s" in row else NONE
+    return [*head, f"{row['bytes_per_world'] / 1024:.1f}", f"{row['gib']:.2f}", steps]
 
 
 def _scaling() -> Iterator[str]:
@@ -73,8 +74,11 @@ def _scaling() -> Iterator[str]:
 def _memory() -> Iterator[str]:
     if _there(MEMORY):
         yield "## Memory of a world"
-        yield "Memory of all arrays of a batch after it was stepped, with contacts and rows, for growing batches."
-        yield memory_table(load(MEMORY))
+        result = load(MEMORY)
+        yield "Memory of all arrays of a batch after it was stepped, with contacts and rows, for growing batches." + (
+            f" {result['note']}" if "note" in result else ""
+        )
+        yield memory_table(result)
         yield origin(MEMORY)
 
 
