@@ -145,7 +145,8 @@ def fused_calls(
     sensing = [k for k in (catalogue.SENSE_MOTION, catalogue.SENSE_DISTANCE, catalogue.SENSE_FORCES) if k.name in null]
     # a specialised kernel and its general form write the same fields
     lean = () if model.general_position else (catalogue.POSES, catalogue.POSITION)
-    first = (catalogue.POSES_GENERAL, catalogue.POSITION_GENERAL, *lean, catalogue.SCAN_KERNEL)
+    siteless = (catalogue.POSES_SITELESS, catalogue.POSITION_SITELESS)  # behind those that compute frames of sites
+    first = (catalogue.POSES_GENERAL, catalogue.POSITION_GENERAL, *siteless, *lean, catalogue.SCAN_KERNEL)
     # the kernel of the transmission alone would overwrite what adhesion has added to actuator_moment
     asked = [k for k in catalogue.ON_DEMAND if not model.has_adhesion or "actuator_moment" not in k.produced]
     in_three = () if model.general_smooth or model.has_adhesion else catalogue.smooth_in_three(model.has_fluid)

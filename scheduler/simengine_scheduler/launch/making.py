@@ -40,7 +40,12 @@ class Access:
     array: Any
 
 
-read, write, update = (partial(Access, how) for how in ("reads", "writes", "updates"))
+read = partial(Access, "reads")
+"""An array that a kernel reads, as an argument of `Calls.kernel`."""
+write = partial(Access, "writes")
+"""An array that a kernel writes whatever was in it, as an argument of `Calls.kernel`."""
+update = partial(Access, "updates")
+"""An array that a kernel reads and writes, as an argument of `Calls.kernel`."""
 
 
 class StreamLaunch:

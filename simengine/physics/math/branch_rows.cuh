@@ -1,7 +1,7 @@
 // Sparse symmetric matrices of a world with many dofs: row i has an entry for each dof on the branch from dof i to the
 // root, as the joint-space inertia has. A constraint row that couples dofs of two branches makes one branch of them:
-// then the Hessian, too, has entries along branches only. Eliminated from the leaves to the roots, such a matrix gets no
-// others (R. Featherstone, "Rigid Body Dynamics Algorithms", section 6.5).
+// then the Hessian, too, has entries along branches only. Eliminated from the leaves to the roots, such a matrix gets
+// no others (R. Featherstone, "Rigid Body Dynamics Algorithms", section 6.5).
 //
 // The dofs on a branch are numbered from its root, so entry t of a row belongs to column dofs[t]. Each of these dofs
 // has the beginning of the branch as its own: the row of dof dofs[a] has the columns dofs[0] to dofs[a].

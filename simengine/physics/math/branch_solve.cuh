@@ -1,5 +1,5 @@
-// Solution of linear systems with entries along branches only (branch_rows.cuh). Lane t % LANES works on the column that
-// is entry t of a row, in all rows: so lanes wait for each other only where they read what another has written.
+// Solution of linear systems with entries along branches only (branch_rows.cuh). Lane t % LANES works on the column
+// that is entry t of a row, in all rows: so lanes wait for each other only where they read what another has written.
 #pragma once
 
 #ifdef BRANCH_ROWS

@@ -45,7 +45,8 @@ DEVICE int rows_of_constraint(const Rows& rows, int r) {
   return end - r;
 }
 
-// Call visit(t) for each tree t that the `dim` rows from r touch; several times for some. `trees` has the trees of each row as bits, or is null.
+// Call visit(t) for each tree t that the `dim` rows from r touch; several times for some. `trees` has the trees of each
+// row as bits, or is null.
 template <class Visit>
 DEVICE void for_each_tree(const Model& m, const Rows& rows, const unsigned* trees, int r, int dim, const Visit& visit) {
   if (trees) {

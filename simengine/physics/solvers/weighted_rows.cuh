@@ -1,5 +1,5 @@
-// The Hessian of rows of every type, for a matrix with one row in a lane: M + J' W J, where W is diagonal except for the
-// blocks of elliptic cones.
+// The Hessian of rows of every type, for a matrix with one row in a lane: M + J' W J, where W is diagonal except for
+// the blocks of elliptic cones.
 #pragma once
 
 #if ONE_ROW_A_LANE

@@ -23,9 +23,10 @@ DEVICE real row_pull(const Model& m, int t, int r, const real* ten_length, const
 }
 
 DEVICE void tendon_forces(const Model& m, const real* xpos, const real* xquat, const real* subtree_com,
-                          const real* geom_xpos, const real* geom_xmat, const real* ten_length, const real* ten_velocity,
-                          const real* actuator_force, const int* nefc, const real* efc_pos, const int* efc_type,
-                          const int* efc_id, const real* efc_force, real* cfrc_ext, real* pieces, real* pull) {
+                          const real* geom_xpos, const real* geom_xmat, const real* ten_length,
+                          const real* ten_velocity, const real* actuator_force, const int* nefc, const real* efc_pos,
+                          const int* efc_type, const int* efc_id, const real* efc_force, real* cfrc_ext, real* pieces,
+                          real* pull) {
   // (1) pieces of spatial tendons
   LANE_FOR(p, m.npath()) {
     tendon_piece(m, p, xpos, xquat, subtree_com, geom_xpos, geom_xmat, pieces + PIECE_WORDS * p);
