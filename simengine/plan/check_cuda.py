@@ -10,6 +10,7 @@ from simengine.errors import BackendError
 from simengine.kernels.cuda_build import ISLAND_LANES, WIDE_LANES, compile_cubin, kernel_lanes
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.step_kernel import STEP_KERNELS, StepKernel
+from simengine.plan.catalogue import COLLISION_GENERAL
 from simengine.plan.every_kernel import all_kernels
 from simengine.plan.islands import of_large_worlds
 from simengine.plan.variants import (
@@ -33,7 +34,8 @@ def _every_build(args: argparse.Namespace) -> list[Job]:
     ]
     jobs += [(k, d, n, a) for k in STEP_KERNELS for d in args.dtype for n in args.lanes for a in args.arch]
     # Kernels for large worlds differ from the others only in their number of lanes, so one architecture is enough.
-    jobs += [(k, d, WIDE_LANES, args.arch[0]) for k in of_large_worlds() for d in args.dtype]
+    alone = (k for k in without_some_kinds() if k.stages == (COLLISION_GENERAL,))  # large worlds have no fused ones
+    jobs += [(k, d, WIDE_LANES, args.arch[0]) for k in (*of_large_worlds(), *alone) for d in args.dtype]
     jobs += [(k, d, kernel_lanes(k, args.lanes[0]), args.arch[0]) for k in with_largest_faces() for d in args.dtype]
     jobs += [(k, d, kernel_lanes(k, args.lanes[0]), args.arch[0]) for k in without_some_kinds() for d in args.dtype]
     jobs += [(with_rows_in_registers(d), d, 32, a) for d in args.dtype for a in args.arch]
