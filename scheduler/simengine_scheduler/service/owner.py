@@ -156,9 +156,12 @@ class Owner:
             reason, full = self._closing, len(self._channels) >= self._limits.connections
             if full and not reason:
                 reason = f"the owner at {self.address} has its {self._limits.connections} connections; try again later"
-            self._channels[channel] = None
+            if not reason:  # a connection that is refused takes no place, not even until its thread ends
+                self._channels[channel] = None
         if reason:
             self._dismiss(channel, reason)
+            channel.close()
+            return
         session = None
         # whoever connects and says nothing does not keep a connection from others
         patience = threading.Timer(self._limits.greeting, channel.hang_up)

@@ -11,6 +11,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from multiprocessing.connection import Client as open_connection
 from multiprocessing.connection import Connection
 from typing import Any
@@ -195,14 +196,17 @@ def test_nothing_is_left_of_hostile_clients(failures: list[Any]) -> None:
     rng = random.Random(5)
     with make_owner() as owner:
         assert_alive(owner)
+        gc.collect()
         before = [len(os.listdir("/proc/self/fd")), threading.active_count(), len(owner._shared.slots)]
         for _ in range(40):
             with raw(owner) as connection:
                 connection.sendall(rng.randbytes(rng.randrange(1, 60)))
-        until(lambda: owner._channels == {})
-        gc.collect()
-        after = [len(os.listdir("/proc/self/fd")), threading.active_count(), len(owner._shared.slots)]
-        assert all(now <= then + 1 for now, then in zip(after, before, strict=True)), (before, after)
+
+        def nothing_left() -> bool:
+            now = [len(os.listdir("/proc/self/fd")), threading.active_count(), len(owner._shared.slots)]
+            return owner._channels == {} and all(n <= then + 1 for n, then in zip(now, before, strict=True))
+
+        until(nothing_left)
 
 
 def test_who_says_nothing_is_hung_up_on() -> None:
@@ -228,6 +232,22 @@ def test_connections_beyond_the_limit_are_told_and_others_stay() -> None:
         with connect(owner.address, name="4") as fourth:
             assert fourth.allocate("x", 1).size == first.allocate("x", 1).size
         first.close()
+
+
+def test_connections_that_are_refused_take_no_place() -> None:
+    """However long they stay: here they never read that they are refused, and never hang up."""
+    with serve(executor="serial", connections=2) as owner:
+        first, second = connect(owner.address, name="1"), connect(owner.address, name="2")
+        refused = [raw(owner) for _ in range(20)]
+        for connection in refused:
+            until(partial(hung_up, connection))
+        second.close()
+        until(lambda: owner.clients == ["1"])
+        with connect(owner.address, name="3") as third:
+            assert third.allocate("x", 1).size == first.allocate("x", 1).size
+        first.close()
+        for connection in refused:
+            connection.close()
 
 
 def test_memory_beyond_the_limit_is_refused_and_comes_back() -> None:
