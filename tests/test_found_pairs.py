@@ -91,6 +91,7 @@ def states(model: Model, sampler: Sampler) -> list[State]:
     return [*(sampler.random() for _ in range(2)), *thrown]
 
 
+@pytest.mark.slow
 def test_generated_models_have_the_contacts_of_their_tables() -> None:
     compared = contacts = 0
     for seed in range(24):

@@ -31,7 +31,7 @@ def compare(first: int, number: int, backend: str, dtype: str) -> None:
     assert count["agrees"] > 0.7 * number, count
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("dtype", [pytest.param("float64", marks=pytest.mark.slow), "float32"])
 def test_generated_models_agree_with_mujoco(dtype: str) -> None:
     compare(0, 30, "host", dtype)
 

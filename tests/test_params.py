@@ -153,6 +153,7 @@ def test_bad_parameters_are_refused_and_change_nothing(backend: str) -> None:
         assert sim.qpos.tobytes() == plain.qpos.tobytes()
 
 
+@pytest.mark.slow
 def test_steps_in_jax_are_those_of_compiled_models() -> None:
     """With all parameters at once, some given anew to some worlds, and one program for all of them."""
     mj = mujoco.MjModel.from_xml_string(EVERYTHING)

@@ -15,7 +15,10 @@ ARGS = Namespace(
 )
 
 
-@pytest.mark.parametrize(("executor", "emission"), [("serial:emission=ahead:window=16", "ahead"), ("serial", "whole")])
+@pytest.mark.parametrize(
+    ("executor", "emission"),
+    [pytest.param("serial:emission=ahead:window=16", "ahead", marks=pytest.mark.slow), ("serial", "whole")],
+)
 def test_a_row_has_steps_with_pauses(executor: str, emission: str) -> None:
     row = mixed_row([load_model(random_robot(seed)) for seed in range(3)], 2, executor, ARGS)
     assert (row["emission"], row["options"]) == (emission, executor.partition(":")[2])

@@ -20,6 +20,7 @@ def test_a_line_that_rises_is_told_from_noise() -> None:
     assert trend("threads", SECONDS, np.full(200, 9.0)).is_flat
 
 
+@pytest.mark.slow
 def test_rounds_leave_no_threads_and_no_files(tmp_path: Path) -> None:
     running = Soak("host", 0, tmp_path)
     for _ in range(4):

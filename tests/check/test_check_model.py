@@ -45,6 +45,8 @@ OUT_OF_REACH = """
   </worldbody>
 </mujoco>
 """
+QUICK = ("actuators", "contact_parameters", "crates", "ragdoll", "ropes")
+"""Models that are compared each time; the others in the second stage."""
 
 
 def assert_complete(report: CheckReport, model: Model) -> None:
@@ -68,7 +70,12 @@ def assert_complete(report: CheckReport, model: Model) -> None:
 
 @needs_host
 @pytest.mark.parametrize(
-    ("name", "dtype"), [*((name, "float32") for name in GYMNASIUM), ("ant", "float64"), ("hopper", "float64")]
+    ("name", "dtype"),
+    [
+        *((name, "float32") for name in GYMNASIUM),
+        pytest.param("ant", "float64", marks=pytest.mark.slow),
+        ("hopper", "float64"),
+    ],
 )
 def test_gymnasium_models_agree(name: str, dtype: str) -> None:
     report = check_model(gymnasium_path(name), backend="host", dtype=dtype, num_steps=300)
@@ -87,13 +94,14 @@ def test_gymnasium_models_agree(name: str, dtype: str) -> None:
 
 
 @needs_host
-@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in OWN])
 def test_own_models_agree_in_float64(name: str) -> None:
     report = check_model(OWN[name], backend="host", dtype="float64", num_states=80, num_steps=100)
     assert report.passed, report.verdict()
     assert report.coverage.rows > 0
 
 
+@pytest.mark.slow
 @needs_host
 @pytest.mark.parametrize("name", ["humanoid", "humanoidstandup", "swimmer", "pusher", "pusher_v5", "point"])
 def test_the_rest_of_gymnasiums_models_agree(name: str) -> None:

@@ -194,6 +194,7 @@ def test_models_take_no_actions(capsys: pytest.CaptureFixture[str]) -> None:
     assert_refused(["run", "ant", "--actions", "zero"], "--actions is for environments, and 'ant' is a model", capsys)
 
 
+@pytest.mark.slow
 def test_several_robots_run_and_are_not_recorded(capsys: pytest.CaptureFixture[str]) -> None:
     run = ["run", "simengine/MixedLocomotion-v0", "--worlds", "5", "--steps", "2", "--backend", "host", "--json"]
     assert call(capsys, run)["worlds"] == 5
@@ -206,6 +207,7 @@ def test_a_policy_of_another_environment_is_told_of(folder: Path, capsys: pytest
     assert "the policy was trained in Kicked-v0, not in Upright-v0" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_videos_show_a_limited_number_of_worlds() -> None:
     if reason := pages.without_opengl():
         pytest.skip(reason)

@@ -91,6 +91,7 @@ def test_worlds_do_not_depend_on_their_number(item: Any) -> None:
     check(task_class(item.task)(**item.arguments))
 
 
+@pytest.mark.slow
 def test_worlds_of_a_task_of_ones_own_do_not_depend_on_their_number() -> None:
     check(Careless())
 

@@ -78,6 +78,7 @@ def test_nothing_is_unexplained_in_a_minute(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_several_processes_compare_the_models_of_one() -> None:
     one, two = (fuzz(models=6, states=2, seed=1, jobs=jobs).as_dict() for jobs in (1, 2))
     for name in ("models", "sources", "states", "left_out", "worst", "explained"):
@@ -129,6 +130,7 @@ def test_a_wrong_field_is_a_finding_and_its_file_repeats_it(tmp_path: Path, monk
     mujoco.MjModel.from_xml_path(str(path))
 
 
+@pytest.mark.slow
 def test_a_child_that_crashes_or_hangs_is_an_outcome_and_is_replaced() -> None:
     with Child("host", ("float64",), 2, limit=60) as child:
         assert child.judge(PENDULUM, 0).kind == "agrees"

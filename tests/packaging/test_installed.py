@@ -40,7 +40,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
-@pytest.fixture(scope="module", params=["editable", "wheel"])
+@pytest.fixture(scope="module", params=[pytest.param("editable", marks=pytest.mark.slow), "wheel"])
 def python(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An interpreter in an environment with nothing of ours but that installation."""
     folder = tmp_path_factory.mktemp(request.param)

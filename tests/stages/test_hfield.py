@@ -96,6 +96,7 @@ def test_host_agrees_with_mujoco(dtype: str) -> None:
     compare(by_host(mj, qpos, dtype), wanted, dtype)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "shapes", [SHAPES[1::4], pytest.param(SHAPES, marks=pytest.mark.slow)], ids=["round and with faces", "all"]
 )

@@ -79,7 +79,8 @@ def test_host_agrees_with_mujoco(dtype: str) -> None:
     compare(by_host(model(), poses(STATES), dtype), by_mujoco(poses(STATES)), dtype)
 
 
-@pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_jax_agrees_with_mujoco(dtype: str) -> None:
     qpos = poses(STATES)[IN_JAX]
     wanted = by_mujoco(qpos)
@@ -147,6 +148,7 @@ def test_searches_by_another_method_are_refused() -> None:
         load_model(text)
 
 
+@pytest.mark.slow
 def test_gradients_of_distances_are_those_of_finite_differences() -> None:
     qpos = arms(6)[1]
     first = TWO_ARMS.index("<normal")

@@ -41,6 +41,7 @@ print(json.dumps({"last": last, "same": bool(same), "first": first, "episodes": 
 """
 
 
+@pytest.mark.slow
 def test_two_devices_learn_as_one_and_resume_to_the_bit(tmp_path: Path) -> None:
     flags = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=2"
     environment = os.environ | {"XLA_FLAGS": flags, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}

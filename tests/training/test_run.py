@@ -94,6 +94,7 @@ def test_a_resumed_training_is_the_uninterrupted_one(
     assert_same(whole.folder, tmp_path)
 
 
+@pytest.mark.slow
 def test_pieces_of_no_time_are_the_whole(whole: simengine_training.Result, tmp_path: Path, tiny: Any) -> None:
     """A piece does at least one update, and stops between checkpoints without evaluating."""
     result = simengine_training.train(tiny(), tmp_path, max_seconds=0.0)
@@ -159,6 +160,7 @@ def test_first_update_starts_from_the_policy_that_acted(tmp_path: Path, tiny: An
         assert abs(row["policy_loss"]) < 1e-5
 
 
+@pytest.mark.slow
 def test_a_rate_follows_the_divergence(tmp_path: Path, tiny: Any) -> None:
     """A policy that moves too far with a fixed rate keeps near the target."""
     changes = {"learning_rate": 0.03, "anneal": False, "total_steps": 8 * 16 * 24, "eval_episodes": 0}

@@ -104,6 +104,7 @@ def test_an_environment_steps_at_real_time_and_reports(actions: str, capsys: pyt
         assert result["return_mean"] < 30
 
 
+@pytest.mark.slow
 def test_a_policy_acts_in_an_environment_of_a_user(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -44,7 +44,9 @@ def scaled(model: simengine.Model, names: tuple[str, ...], dtype: str) -> dict[s
 
 
 @pytest.mark.parametrize("names", [MASSES, ("body_mass",), ("dof_armature", "geom_friction")], ids=len)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name", [n if n in ("cartpole", "ant") else pytest.param(n, marks=pytest.mark.slow) for n in MODELS]
+)
 def test_fields_are_those_of_make_params(name: str, names: tuple[str, ...]) -> None:
     model = model_of(name)
     given, mask = scaled(model, names, "float64"), jnp.arange(WORLDS) % 3 != 1
