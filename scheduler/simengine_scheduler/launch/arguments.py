@@ -45,7 +45,7 @@ class Buffer:
         """Move the buffer. Launches issued afterwards use the new address; launches issued before keep the old one."""
         self.ptr = ptr
         self.nbytes = nbytes
-        self._owner.epoch += 1
+        self._owner.moves += 1
 
     def __repr__(self) -> str:
         return f"Buffer({self.name!r}, {self.ptr:#x}, {self.nbytes} bytes)"
@@ -55,13 +55,12 @@ class BufferSet:
     """Buffers and scalars that launches share.
 
     Attributes:
-        epoch: grows whenever a buffer moves, so that arguments are packed again, or a scalar changes, so that copies of
-            arguments are made again.
+        moves: grows whenever a buffer moves. Packed arguments are valid until then: scalars are read where they are.
         scalars: how often a scalar has changed.
     """
 
     def __init__(self) -> None:
-        self.epoch = 0
+        self.moves = 0
         self.scalars = 0
         self._buffers: dict[str, Buffer] = {}
 
@@ -73,9 +72,9 @@ class BufferSet:
         return buffer
 
     @property
-    def moves(self) -> int:
-        """Grows whenever a buffer moves. Packed arguments are valid until then: scalars are read where they are."""
-        return self.epoch - self.scalars
+    def epoch(self) -> int:
+        """Grows whenever a buffer moves or a scalar changes, so that copies of arguments are made again."""
+        return self.moves + self.scalars
 
     def scalar(self, value: np.generic | int) -> Scalar:
         """Make a scalar of the type of its value. An int is an int32."""
@@ -121,7 +120,6 @@ class Scalar:
     @value.setter
     def value(self, value: np.generic | float) -> None:
         self._cell[0] = value
-        self._owner.epoch += 1
         self._owner.scalars += 1
 
 

@@ -56,10 +56,11 @@ class CudaLaunch:
         self.block = _three("block", block)
         self.shared = int(shared)
         self._allowed = max(self.shared, _DEFAULT_SHARED_LIMIT)  # the most that copies of this launch may ask for
-        attribute = driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-        # Other launches of the function may need more, so the limit is never lowered.
-        if self.shared > max(_DEFAULT_SHARED_LIMIT, driver.funcGetAttribute(attribute, self.function)):
-            driver.funcSetAttribute(self.function, attribute, self.shared)
+        if self.shared > _DEFAULT_SHARED_LIMIT:
+            attribute = driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            # Other launches of the function may need more, so the limit is never lowered.
+            if self.shared > driver.funcGetAttribute(attribute, self.function):
+                driver.funcSetAttribute(self.function, attribute, self.shared)
         self._set_grid(grid)
 
     @classmethod
