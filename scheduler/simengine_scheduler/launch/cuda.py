@@ -14,7 +14,7 @@ _DEFAULT_SHARED_LIMIT = 48 * 1024  # bytes of shared memory of a block; a functi
 
 
 def _three(name: str, size: Sequence[int]) -> tuple[int, int, int]:
-    padded = (*size, 1, 1, 1)[:3]
+    padded = size if type(size) is tuple and len(size) == 3 else (*size, 1, 1, 1)[:3]
     if not 1 <= len(size) <= 3 or min(padded) < 1:
         raise ValueError(
             f"{name} {tuple(size)} is not one to three positive sizes; a launch without work should not be emitted"
