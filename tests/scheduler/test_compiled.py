@@ -218,6 +218,23 @@ def test_a_launch_that_fails_is_named(name: str, foreign: bool) -> None:
 
 
 @pytest.mark.parametrize("name", EXECUTORS)
+def test_a_launch_that_fails_while_an_emitter_waits_is_named(name: str) -> None:
+    device, table = CalledDevice(1, 0.05), Segments()
+    first, second = (KernelCall(f"call {i}", device.launch(lambda: None), (), (table.intern("x"),)) for i in range(2))
+    working, launched = device.enqueue, []
+
+    def refuse_the_second(stream: int, body: Any) -> None:
+        launched.append(stream)
+        if len(launched) == 2:
+            raise OSError("no room")
+        working(stream, body)
+
+    device.enqueue = refuse_the_second  # type: ignore[method-assign]
+    with pytest.raises(CallError, match=r"call 'call 1'.*no room"):
+        make(name, device, table, record="off").run([[first, second, AwaitCounts(second)]])
+
+
+@pytest.mark.parametrize("name", EXECUTORS)
 def test_an_emitter_that_fails_leaves_the_executor_usable(name: str) -> None:
     device, table, done = CalledDevice(1), Segments(), list[int]()
     call = KernelCall("count", device.launch(lambda: done.append(1)), (), (table.intern("x"),))

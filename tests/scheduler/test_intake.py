@@ -31,9 +31,8 @@ EXECUTORS = ["serial", "streams"]
 class Launch:
     """A launch of which a test sees what compiled code was told."""
 
-    def __init__(self, buffers: BufferSet | None = None, in_graphs: bool = True, node: Any = None) -> None:
+    def __init__(self, buffers: BufferSet | None = None, node: Any = None) -> None:
         self.buffers = buffers
-        self.in_graphs = in_graphs
         self.answer = node if node is not None else (1, (2, 3, 4), (5, 6, 7), 8, 9)
 
     def node(self) -> Any:
@@ -43,6 +42,12 @@ class Launch:
 
     def issue(self, stream: int) -> None:
         """Do nothing."""
+
+
+class OutsideGraphs(Launch):
+    """A launch that is no node of graphs."""
+
+    in_graphs = False
 
 
 class HostLaunch:
@@ -81,7 +86,7 @@ def test_numbers_and_hazards_are_those_of_python(drawn: list[Draw], order: list[
     for kind, reads, writes, of in drawn:
         partitions = [None, ("half", 0), ("half", 1)]
         ids = [[table.intern("x" if s < 3 else f"y{s}", 0, partitions[s % 3]) for s in own] for own in (reads, writes)]
-        launch = HostLaunch() if kind == 0 else Launch((*buffers, None)[of], kind != 1)
+        launch = HostLaunch() if kind == 0 else (OutsideGraphs if kind == 1 else Launch)((*buffers, None)[of])
         calls.append(KernelCall(f"call {len(calls)}", launch, tuple(ids[0]), tuple(ids[1][:2]), tuple(ids[1][2:])))
     chosen = [calls[i] for i in order if i < len(calls)]
     pair = both(table)

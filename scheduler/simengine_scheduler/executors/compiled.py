@@ -20,7 +20,7 @@ from typing import Any
 
 from ..core.calls import FixedList, KernelCall
 from ..core.emission import Feeder
-from ..core.errors import call_failed
+from ..core.errors import CallError, call_failed
 from ..core.policies import STREAM_POLICIES, follow, least_loaded, round_robin
 from ..cuda.driver import Driver
 from ..native import compiling
@@ -169,8 +169,8 @@ def issue_all(
         outcome, done = step(done)
         if outcome is Outcome.DONE:
             return
-        call = run.latest = calls.by_number[calls.issuer.state().number]
         if outcome is Outcome.FOREIGN:
+            call = run.latest = calls.by_number[calls.issuer.state().number]
             try:
                 call.launch.issue(foreign())
             except Exception as error:
@@ -178,5 +178,14 @@ def issue_all(
             outcome = follow_up() if follow_up is not None else outcome
             done += 1
         if outcome is Outcome.FAILED:
-            cause = run.driver.error(calls.issuer.state().status)
-            raise call_failed(call, run.executor, cause) from cause
+            raise failed(run, calls)
+
+
+def failed(run: CudaRun, calls: CompiledCalls) -> CallError:
+    """Return the error of the issuer, which names the call that it was at."""
+    state = calls.issuer.state()
+    cause = run.driver.error(state.status)
+    call = run.latest = calls.by_number[state.number]
+    error = call_failed(call, run.executor, cause)
+    error.__cause__ = cause
+    return error

@@ -83,7 +83,7 @@ class Numbering:
         node = getattr(launch, "node", None)
         buffers, moves = None, 0
         words: tuple[int, ...] = (0,) * 9
-        if node is not None and getattr(launch, "in_graphs", True):
+        if node is not None and getattr(type(launch), "in_graphs", True):
             buffers = getattr(launch, "buffers", None)
             moves = 0 if buffers is None else buffers.moves  # read before the arguments are packed
             function, grid, block, shared, arguments = node()

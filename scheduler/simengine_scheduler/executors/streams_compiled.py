@@ -20,7 +20,7 @@ from ..native.issuer import Issuer, Plan
 from ..tracing.events import Step, StepKind
 from ..tracing.trace import Trace
 from .base import Options, finish_run
-from .compiled import CompiledCalls, issue_all, taking_turns, together
+from .compiled import CompiledCalls, failed, issue_all, taking_turns, together
 from .compiled_lists import CompiledLists, Known, are_lists, latest_of, numbers_of, run_lists
 from .cuda import CudaRun, Lanes
 from .recorder import start_recording
@@ -145,8 +145,8 @@ class _Run(CudaRun):
         if seq >= self._issued:
             return False
         answer = self._issuer.complete(seq)
-        if answer < 0:
-            raise self.driver.error(self._issuer.state().status)
+        if answer < 0:  # with polling, other calls may have been issued
+            raise failed(self, self._calls)
         return answer == 1
 
     def issue_taken(self, feeder: Feeder) -> None:

@@ -164,9 +164,9 @@ class Intake {
         int64_t moves = 0;
     };
 
-    // What launches of a type have.
+    // What a type of launches has. One that has no such attributes may have launches that do.
     struct Kind {
-        bool has_node, has_buffers;
+        bool has_node, has_buffers, in_graphs;
     };
 
     static void let_go(Known& known) {
@@ -246,8 +246,9 @@ class Intake {
         words_.assign(WORDS, 0);
         const Kind* kind = kind_of(launch.get());
         if (!kind) return RAISED;
-        if (kind->has_node) {
-            if (kind->has_buffers && !take_buffers(launch.get(), &made)) return RAISED;
+        if (kind->in_graphs && (kind->has_node || PyObject_HasAttr(launch.get(), names_[NODE]))) {
+            const bool has_buffers = kind->has_buffers || PyObject_HasAttr(launch.get(), names_[BUFFERS]);
+            if (has_buffers && !take_buffers(launch.get(), &made)) return RAISED;
             if (!take_node(launch.get())) {  // once it is known how often its buffers have moved
                 let_go(made);
                 return RAISED;
@@ -271,24 +272,24 @@ class Intake {
         return TAKEN;
     }
 
-    // Whether launches of a type can be issued by the issuer, and have buffers.
     const Kind* kind_of(PyObject* launch) {
         Owned type(PyObject_Type(launch));
         if (type.get() == latest_) return latest_kind_;
         auto found = kinds_.find(type.get());
-        if (found != kinds_.end()) {
-            latest_ = type.get();
-            return latest_kind_ = &found->second;
+        if (found == kinds_.end()) {
+            auto has = [&](Name name) { return PyObject_HasAttr(type.get(), names_[name]) != 0; };
+            Kind kind{has(NODE), has(BUFFERS), true};
+            if (has(IN_GRAPHS)) {
+                Owned in_graphs(PyObject_GetAttr(type.get(), names_[IN_GRAPHS]));
+                const int yes = in_graphs ? PyObject_IsTrue(in_graphs.get()) : -1;
+                if (yes < 0) return nullptr;
+                kind.in_graphs = yes;
+            }
+            Py_IncRef(type.get());  // no other type gets its address
+            found = kinds_.emplace(type.get(), kind).first;
         }
-        Kind kind{PyObject_HasAttr(launch, names_[NODE]) != 0, PyObject_HasAttr(launch, names_[BUFFERS]) != 0};
-        if (kind.has_node && PyObject_HasAttr(launch, names_[IN_GRAPHS])) {
-            Owned in_graphs(PyObject_GetAttr(launch, names_[IN_GRAPHS]));
-            const int yes = in_graphs ? PyObject_IsTrue(in_graphs.get()) : -1;
-            if (yes < 0) return nullptr;
-            kind.has_node = yes;
-        }
-        Py_IncRef(type.get());  // no other type gets its address
-        return &kinds_.emplace(type.get(), kind).first->second;
+        latest_ = type.get();
+        return latest_kind_ = &found->second;
     }
 
     bool take_buffers(PyObject* launch, Known* made) {
