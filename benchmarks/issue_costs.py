@@ -83,8 +83,12 @@ class Work:
         if kind == "emitted":
             return [iter(self.shards[shard]) for shard in chosen]
         prefix = "field" if kind == "scalars" else f"run{self._made}"
-        new = [(self.call(shard, stage, prefix) for stage in range(STAGES)) for shard in chosen]
+        new = [self._new(shard, prefix) for shard in chosen]
         return new if kind == "made" else [iter(list(calls)) for calls in new]
+
+    def _new(self, shard: int, prefix: str) -> Iterator[KernelCall]:
+        for stage in range(STAGES):
+            yield self.call(shard, stage, prefix)
 
     def _numbered(self, shard: int) -> Iterator[KernelCall]:
         self._made += 1

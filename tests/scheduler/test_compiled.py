@@ -309,6 +309,26 @@ def test_calls_are_forgotten_when_there_are_too_many(name: str, monkeypatch: pyt
     assert done == list(range(160))
 
 
+@pytest.mark.parametrize("kept", [False, True])
+def test_calls_that_runs_need_are_kept_and_those_that_came_once_are_not(
+    kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiled, "_FEW_CALLS", 8)
+    table, runs = Segments(), 40
+    known = CompiledCalls(Issuer(Functions(0, 0, 0, 0)), table.conflicts, 4)
+
+    def calls(number: int) -> list[KernelCall]:
+        return [KernelCall("k", CalledDevice().launch(lambda: None), (), ()) for _ in range(number)]
+
+    same, forgotten, most = calls(20), 0, 0
+    for _ in range(runs):
+        forgotten += known.make_room()
+        known.numbers(same if kept else calls(2))
+        most = max(most, len(known.by_number))
+    assert (forgotten == 0) if kept else (2 <= forgotten <= runs // 4)
+    assert most <= 20
+
+
 @pytest.mark.parametrize("refused", [0, 12])
 def test_nodes_are_switched_one_by_one_until_one_is_refused(refused: int) -> None:
     seen = []

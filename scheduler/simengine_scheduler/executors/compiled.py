@@ -30,7 +30,9 @@ from .base import Options
 from .cuda import CudaRun
 from .numbering import Numbering, make_numbering
 
-_MOST_CALLS = 100_000  # at so many known calls all are forgotten
+_FEW_CALLS = 16_384  # so many known calls are forgotten if most of them came once, since more than these fill caches
+_MOST_CALLS = 131_072  # at so many all are forgotten in any case
+_SELDOM = 8  # runs between which calls may be forgotten
 _BY_POLICY = {"follow": follow, "least_loaded": least_loaded, "round_robin": round_robin}
 
 
@@ -76,16 +78,23 @@ class CompiledCalls:
         self.numbers = self._numbering.numbers
         self.hand_over = self._numbering.hand_over
         self._lists: OrderedDict[int, _KnownList] = OrderedDict()
+        self._limit = min(_FEW_CALLS, _MOST_CALLS)
+        self._runs = 0  # since calls were forgotten
 
     @property
     def is_full(self) -> bool:
-        """Whether there are so many calls that `make_room` will forget them."""
-        return len(self.by_number) > _MOST_CALLS
+        """Whether there are so many calls that `make_room` may forget them."""
+        return len(self.by_number) > self._limit
 
     def make_room(self) -> bool:
         """Forget all calls if there are too many. Returns whether it did, so that numbers and plans are void."""
+        self._runs += 1
         if not self.is_full:
             return False
+        if self._limit < _MOST_CALLS and self._runs < _SELDOM:  # these runs need so many
+            self._limit = min(2 * self._limit, _MOST_CALLS)
+            return False
+        self._runs = 0
         self._lists.clear()
         self._numbering.forget()
         self.issuer.forget()

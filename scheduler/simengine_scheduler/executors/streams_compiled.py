@@ -54,6 +54,7 @@ class CompiledStreams:
 
     def run_emitters(self, emitters: Iterable[Emitter], home: int, trace: Trace) -> Trace:
         """Issue the calls of emitters."""
+        self.make_room()
         with _Run(self, trace, home, self.options.window) as run:
             feeder = run.feeder = make_feeder(emitters, run.is_complete)
             while True:

@@ -1,7 +1,7 @@
 // The intake: takes calls as Python has them, gives each a number, and defines new ones to an issuer.
 //
 //     KernelCall --address--> number                               known, and none of its buffers has moved
-//                --reads, writes, updates--> combination --+
+//                --reads, writes, updates--> segments -----+
 //                --launch.node()--> function, shape -------+--> issuer
 //
 // The rules are those of `Numbering` in executors/numbering.py. Python's lock is held.
@@ -14,58 +14,6 @@
 #include "python_calls.h"
 
 namespace issue {
-
-// Keys of several integers, which are numbered in the order in which they come.
-class Keys {
-  public:
-    void clear() {
-        words_.clear();
-        ends_.assign(1, 0);
-        slots_.assign(64, -1);
-    }
-    Keys() { clear(); }
-
-    // The number of a key, and whether it is new.
-    std::pair<int32_t, bool> number(const std::vector<int32_t>& key) {
-        const int32_t count = static_cast<int32_t>(ends_.size()) - 1;
-        if (2 * static_cast<size_t>(count) >= slots_.size()) grow();
-        for (size_t at = hash(key.data(), key.size()) & (slots_.size() - 1);; at = (at + 1) & (slots_.size() - 1)) {
-            const int32_t found = slots_[at];
-            if (found < 0) {
-                slots_[at] = count;
-                words_.insert(words_.end(), key.begin(), key.end());
-                ends_.push_back(words_.size());
-                return {count, true};
-            }
-            if (ends_[found + 1] - ends_[found] == key.size() &&
-                std::equal(key.begin(), key.end(), words_.begin() + ends_[found]))
-                return {found, false};
-        }
-    }
-
-  private:
-    static size_t hash(const int32_t* key, size_t length) {
-        uint64_t mixed = length;
-        for (size_t i = 0; i < length; ++i) {
-            mixed = (mixed ^ static_cast<uint32_t>(key[i])) * 0x9E3779B97F4A7C15u;
-            mixed ^= mixed >> 32;
-        }
-        return mixed;
-    }
-
-    void grow() {
-        slots_.assign(2 * slots_.size(), -1);
-        for (size_t key = 0; key + 1 < ends_.size(); ++key) {
-            size_t at = hash(&words_[ends_[key]], ends_[key + 1] - ends_[key]) & (slots_.size() - 1);
-            while (slots_[at] >= 0) at = (at + 1) & (slots_.size() - 1);
-            slots_[at] = static_cast<int32_t>(key);
-        }
-    }
-
-    std::vector<int32_t> words_;
-    std::vector<size_t> ends_;    // of each key in the words
-    std::vector<int32_t> slots_;  // numbers of keys, or -1
-};
 
 // The numbers of objects, by address.
 class Addresses {
@@ -132,7 +80,6 @@ class Intake {
         for (Known& known : known_) let_go(known);
         known_.clear();
         numbers_.clear();
-        combinations_.clear();
     }
 
     // Writes the numbers of calls, which are defined to the issuer.
@@ -237,9 +184,9 @@ class Intake {
 
     // Defines a call under its number, or under a new one if that is -1.
     Answer define(PyObject* call, int32_t number, int32_t* out) {
-        int32_t combination = 0;
-        if (conflicts_)
-            if (Answer answer = combine(call, &combination); answer != TAKEN) return answer;
+        int32_t combination = number < 0 ? 0 : issuer_.calls[number].combination;
+        if (conflicts_ && number < 0)
+            if (Answer answer = combine(call); answer != TAKEN) return answer;
         Owned launch(PyObject_GetAttr(call, names_[LAUNCH]));
         if (!launch) return RAISED;
         Known made;
@@ -257,6 +204,11 @@ class Intake {
         if (number < 0) {
             number = static_cast<int32_t>(known_.size());
             if (PyList_Append(by_number_, call)) return RAISED;
+            if (conflicts_) {
+                const int32_t* segments = key_.data() + 1;
+                combination =
+                    issuer_.hazards.add_combination(segments, key_[0], segments + key_[0], key_.size() - 1 - key_[0]);
+            }
             known_.emplace_back();
             numbers_.add(call, number);
         }
@@ -321,8 +273,9 @@ class Intake {
         return false;
     }
 
-    // Numbers the segments that a call touches.
-    Answer combine(PyObject* call, int32_t* combination) {
+    // Puts into `key_` how many segments a call reads, these, and those that it writes. Calls with the same segments share
+    // no combination: to look for it would take as long as what it saves.
+    Answer combine(PyObject* call) {
         key_.assign(1, 0);
         for (Name name : {READS, WRITES, UPDATES}) {
             Owned segments(PyObject_GetAttr(call, names_[name]));
@@ -334,11 +287,6 @@ class Intake {
             wrong = key_[i];
             return WRONG;
         }
-        const auto found = combinations_.number(key_);
-        const int32_t* segments = key_.data() + 1;
-        if (found.second)
-            issuer_.hazards.add_combination(segments, key_[0], segments + key_[0], key_.size() - 1 - key_[0]);
-        *combination = found.first;
         return TAKEN;
     }
 
@@ -348,7 +296,6 @@ class Intake {
     PyObject* names_[NAMES];
     int64_t segments_ = 0;  // whose conflicts the issuer has
     Addresses numbers_;
-    Keys combinations_;
     std::vector<Known> known_;  // by number
     std::unordered_map<PyObject*, Kind> kinds_;  // by type
     PyObject* latest_ = nullptr;                  // the type that was looked up last
