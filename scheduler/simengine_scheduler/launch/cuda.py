@@ -32,9 +32,22 @@ class CudaLaunch:
         args: arguments, as `simengine_scheduler.launch.arguments` lists them.
         buffers: the set that the buffers among the arguments belong to.
         task: how workers of executor `device` run the launch, if they can.
+        gpu: number of the GPU of the function, for an executor with several.
     """
 
-    __slots__ = ("_allowed", "_dims", "_keepalive", "_launch", "_packed", "block", "function", "grid", "shared", "task")
+    __slots__ = (
+        "_allowed",
+        "_dims",
+        "_keepalive",
+        "_launch",
+        "_packed",
+        "block",
+        "function",
+        "gpu",
+        "grid",
+        "shared",
+        "task",
+    )
 
     def __init__(
         self,
@@ -45,6 +58,7 @@ class CudaLaunch:
         args: Sequence[Any] = (),
         buffers: BufferSet | None = None,
         task: DeviceTask | None = None,
+        gpu: int | None = None,
     ) -> None:
         from cupy.cuda import driver
 
@@ -52,6 +66,7 @@ class CudaLaunch:
         self._packed = PackedArguments(args, buffers if buffers is not None else BufferSet())
         self._keepalive: Any = None
         self.task = task
+        self.gpu = gpu
         self.function = int(function)
         self.block = _three("block", block)
         self.shared = int(shared)
@@ -73,9 +88,10 @@ class CudaLaunch:
         shared: int = 0,
         buffers: BufferSet | None = None,
         task: DeviceTask | None = None,
+        gpu: int | None = None,
     ) -> CudaLaunch:
         """Bind a `cupy.RawKernel`. The launch keeps the kernel alive."""
-        launch = cls(kernel.kernel.ptr, grid, block, shared, args, buffers, task)
+        launch = cls(kernel.kernel.ptr, grid, block, shared, args, buffers, task, gpu)
         launch._keepalive = kernel
         return launch
 
@@ -138,7 +154,7 @@ class CudaLaunch:
 
     def _copy(self, grid: Sequence[int], block: Sequence[int], shared: int, task: DeviceTask | None) -> CudaLaunch:
         copy = object.__new__(CudaLaunch)
-        for name in ("_allowed", "_launch", "_packed", "_keepalive", "function"):
+        for name in ("_allowed", "_launch", "_packed", "_keepalive", "function", "gpu"):
             setattr(copy, name, getattr(self, name))
         copy.task = task
         copy.block = _three("block", block)
