@@ -236,6 +236,19 @@ def test_compiled_issue() -> None:
     says("{} instead of {} if counts choose the calls".format(*pair("serial", "counted")))
 
 
+def test_lists_that_vary_on_the_host() -> None:
+    result = json.loads((ROOT / "benchmarks/results/varying_lists_host_epyc_2_cores.json").read_text(encoding="utf-8"))
+    rows = result["rows"]
+    assert all(row["legal"] and row["equal"] and not row["error"] and row["bound"] for row in rows)
+    us = {(row["workload"], row["executor"]): row["us_per_step"] for row in rows}
+    names = {name for name, _ in us}
+    gains = reach((us[name, "serial"] / us[name, "threads"] for name in names), 2)
+    shares = reach((us[name, "auto"] / min(us[name, "serial"], us[name, "threads"]) for name in names), 2)
+    says(f"{len(names)} of these lists in either form were run: `threads` is {gains} times as fast as `serial`")
+    says(f"`auto` takes {shares} times as long as the faster of the two")
+    says(f"spread by up to {100 * max(row['spread'] for row in rows):.0f} %")
+
+
 def test_what_was_run() -> None:
     covered = lists.coverage(ROWS)
     says(f"ran {covered['lists']} lists on one H200, three repeats each")
