@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 from simengine_scheduler import AwaitCounts, KernelCall, Segments, make_executor
 from simengine_scheduler.core import IDLE
 from simengine_scheduler.core.emission import Feeder
-from simengine_scheduler.executors import numbering
+from simengine_scheduler.executors import feeding, numbering
 from simengine_scheduler.executors.compiled import CompiledCalls
+from simengine_scheduler.executors.feeding import CompiledFeeder
 from simengine_scheduler.executors.numbering import Numbering
 from simengine_scheduler.launch import BufferSet
-from simengine_scheduler.native import feeding
-from simengine_scheduler.native.feeding import CompiledFeeder
 from simengine_scheduler.native.intake import Intake
 from simengine_scheduler.native.issuer import Functions, Issuer
 from simengine_scheduler.testing import CalledDevice

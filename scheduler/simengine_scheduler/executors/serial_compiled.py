@@ -10,12 +10,12 @@ from typing import Any
 from ..core.calls import Emitter, FixedList, KernelCall
 from ..core.emission import Feeder
 from ..cuda.driver import Driver, EventPool
-from ..native.feeding import make_feeder
 from ..tracing.trace import Trace
 from .base import finish_run
 from .compiled import issue_all, taking_turns, together
 from .compiled_lists import CompiledLists, are_lists, latest_of, numbers_of, run_lists
 from .cuda import CudaRun
+from .feeding import make_feeder
 from .recorder import start_recording
 
 

@@ -15,7 +15,6 @@ from ..core.calls import Emitter, FixedList
 from ..core.counted import CountedList
 from ..core.emission import Feeder
 from ..cuda.driver import Driver, EventPool
-from ..native.feeding import make_feeder
 from ..native.issuer import Issuer, Plan
 from ..tracing.events import Step, StepKind
 from ..tracing.trace import Trace
@@ -23,6 +22,7 @@ from .base import Options, finish_run
 from .compiled import CompiledCalls, failed, issue_all, taking_turns, together
 from .compiled_lists import CompiledLists, Known, are_lists, latest_of, numbers_of, run_lists
 from .cuda import CudaRun, Lanes
+from .feeding import make_feeder
 from .recorder import start_recording
 from .scripts import Scripts
 

@@ -8,7 +8,8 @@ issuer       the same functions in Python
 programs     lists of which counts choose the calls
 feed.h       which emitter's call is next
 intake.h     numbers and definitions of calls, read from Python's objects
-intake.cpp   functions of both for Python, which `feeding` and `intake` have in Python
+intake.cpp   functions of both for Python
+intake       numbers of calls in Python, by these functions
 compiling    finds the machine's compiler, and compiles shared libraries
 cache        compiled code on disk
 files        files that are replaced as a whole

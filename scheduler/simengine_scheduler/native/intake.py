@@ -8,7 +8,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ..core.calls import KernelCall
 from .compiling import build
 from .issuer import Issuer
 
@@ -47,7 +46,7 @@ def library() -> Any:
 class WrongSegment(ValueError):
     """A call names a segment that the table lacks."""
 
-    def __init__(self, call: KernelCall, segment: int, table: int) -> None:
+    def __init__(self, call: Any, segment: int, table: int) -> None:
         super().__init__(
             f"call {call.name!r} names segment {segment}, but the table holds {table}; "
             f"intern its segments in the Segments given to the executor"
@@ -70,7 +69,7 @@ class Intake:
 
     def __init__(self, issuer: Issuer, conflicts: list[tuple[int, ...]] | None) -> None:
         self._library = library()
-        self.by_number: list[KernelCall] = []
+        self.by_number: list[Any] = []
         self._issuer = issuer  # kept alive
         self._conflicts = conflicts
         self._handle = self._library.intake_make(issuer.handle, conflicts, self.by_number)
@@ -82,7 +81,7 @@ class Intake:
         if handle:
             self._library.intake_free(handle)
 
-    def numbers(self, calls: list[KernelCall]) -> array[int]:
+    def numbers(self, calls: list[Any]) -> array[int]:
         """Return the numbers of calls. Raises ValueError if one names a segment that the table lacks."""
         found = array("i", bytes(4 * len(calls)))
         at = found.buffer_info()[0]

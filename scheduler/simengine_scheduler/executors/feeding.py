@@ -1,4 +1,4 @@
-"""`CompiledFeeder`: a feeder that takes many calls at once, by the compiled feed of `feed.h`."""
+"""`CompiledFeeder`: a feeder that takes many calls at once, by the compiled feed of `native/feed.h`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from ..core.calls import AwaitCounts, Emitter, Idle, KernelCall
 from ..core.emission import Feeder, not_a_call
-from .intake import library
+from ..native.intake import library
 
 _NOTHING, _RAISED, _OTHER = range(3)
 
