@@ -12,6 +12,8 @@ shards is left out in each run.
     numbers   the same as emitted, and a number among the arguments of each call is changed before it is yielded
     scalars   generators yield new calls, with arguments of their own, over combinations of segments that are known
     fresh     the same, and no combination of segments came before
+    made      the same, and generators make the calls when they are asked for them; what making them takes by itself
+              stands beside
 
 The hazard check alone, with a window of 32, is measured on the lists of `benchmarks/hazard_check.py`: `first` when all
 calls are new to the check, and `again` afterwards.
@@ -25,9 +27,11 @@ import random
 import statistics
 import sys
 from array import array
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -79,16 +83,18 @@ class Work:
         if kind == "emitted":
             return [iter(self.shards[shard]) for shard in chosen]
         prefix = "field" if kind == "scalars" else f"run{self._made}"
-        return [self._new(shard, prefix) for shard in chosen]
+        new = [self._new(shard, prefix) for shard in chosen]
+        return new if kind == "made" else [iter(list(calls)) for calls in new]
+
+    def _new(self, shard: int, prefix: str) -> Iterator[KernelCall]:
+        for stage in range(STAGES):
+            yield self.call(shard, stage, prefix)
 
     def _numbered(self, shard: int) -> Iterator[KernelCall]:
         self._made += 1
         for call, number in zip(self.shards[shard], self._numbers[shard], strict=True):
             number.value = self._made
             yield call
-
-    def _new(self, shard: int, prefix: str) -> Iterator[KernelCall]:
-        return iter([self.call(shard, stage, prefix) for stage in range(STAGES)])
 
 
 class _Counted:
@@ -115,7 +121,7 @@ def issue_us(executor: str, kind: str, compiled: bool, repeats: int) -> dict[str
     """Median and least time of a call [us] over runs of random shards."""
     table, driver, draw = Segments(), NullDriver(), random.Random(0)
     work = Work(table)
-    samples = []
+    samples, making = [], []
     with make_executor(
         executor, segments=table, driver=driver, device="cuda", stream=0, compiled=compiled, graphs=64
     ) as runs:
@@ -129,7 +135,13 @@ def issue_us(executor: str, kind: str, compiled: bool, repeats: int) -> dict[str
             assert driver.called - before == (calls if compiled else 0)
             if repeat >= 5:
                 samples.append(1e6 * elapsed / calls)
+                if kind == "made":
+                    began = process_time()
+                    deque(chain(*work.run(kind, chosen)), maxlen=0)
+                    making.append(1e6 * (process_time() - began) / calls)
     found = {"median_us": round(statistics.median(samples), 3), "least_us": round(min(samples), 3)}
+    if making:
+        found["making_us"] = round(statistics.median(making), 3)
     return {"executor": executor, "list": kind, "compiled": compiled, **found}
 
 
@@ -168,7 +180,7 @@ def main() -> int:
     rows = [
         issue_us(executor, kind, compiled, options.repeats)
         for executor in ("serial", "streams")
-        for kind in ("emitted", "fixed", "counted", "numbers", "scalars", "fresh")
+        for kind in ("emitted", "fixed", "counted", "numbers", "scalars", "fresh", "made")
         for compiled in (False, True)
     ]
     start = start_nanoseconds(32, 31)
@@ -181,7 +193,8 @@ def main() -> int:
     if str(options.json) != "-":
         for python, compiled in zip(rows[::2], rows[1::2], strict=True):
             times = f"{python['median_us']:7.2f} us in Python {compiled['median_us']:7.2f} us compiled"
-            print(f"{python['executor']:8} {python['list']:8} {times}")
+            making = f", of which making {compiled['making_us']:.2f} us" if "making_us" in compiled else ""
+            print(f"{python['executor']:8} {python['list']:8} {times}{making}")
         for row in checks:
             times = f"{row['python_ns']:5} ns in Python, {row['first_ns']:4} ns first and {row['again_ns']:4} ns again"
             print(f"check    {row['list']:8} {times}")

@@ -21,12 +21,20 @@ from .executors.shuffled import ShuffledExecutor
 from .executors.streams import StreamsExecutor
 from .executors.streams_planned import PlannedExecutor
 from .executors.streams_polling import PollingExecutor
+from .executors.streams_several import SeveralExecutor
 from .executors.threads import ThreadsExecutor
 from .planning.planners import PLANNERS
 
 
 def _streams(options: Options) -> Executor:
     """Choose the form of `streams` that the options ask for."""
+    if len(options.gpus) > 1:
+        if options.completion == "polling" or options.stream_policy in PLANNERS:
+            raise ValueError(
+                f"streams on GPUs {options.gpus} wait for each other on the GPUs, call by call; give "
+                f"completion='events' and a policy of single calls"
+            )
+        return SeveralExecutor(options)
     if options.stream_policy in PLANNERS:
         if options.completion == "polling":
             raise ValueError(

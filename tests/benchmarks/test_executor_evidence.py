@@ -207,7 +207,7 @@ def test_hazard_checks() -> None:
 
 
 def test_compiled_issue() -> None:
-    result = json.loads((ROOT / "benchmarks/results/issue_costs_xeon_2_cores.json").read_text(encoding="utf-8"))
+    result = json.loads((ROOT / "benchmarks/results/issue_costs_epyc_2_cores.json").read_text(encoding="utf-8"))
     again = reach((row["again_ns"] / 1e3 for row in result["checks"]), 3)
     first = reach((row["first_ns"] / 1e3 for row in result["checks"]), 2)
     says(f"a window of 32 in {again} us, and in {first} us when the call is new to it")
@@ -226,9 +226,27 @@ def test_compiled_issue() -> None:
     ):
         says("{} instead of {} ".format(*pair("streams", kind)) + words)
     says("never seen take {} instead of {}".format(*pair("streams", "scalars")))
+    made = next(
+        row for row in result["issue"] if row["list"] == "made" and row["executor"] == "streams" and row["compiled"]
+    )
+    adds = made["median_us"] - made["making_us"]
+    says(f"take {made['making_us']:.2f} us to make one, segments included, and the executor adds {adds:.2f} us")
     says("compiled code takes {} a known call where Python takes {}".format(*pair("serial", "emitted")))
     says("{} instead of {} a call that was never seen".format(*pair("serial", "scalars")))
     says("{} instead of {} if counts choose the calls".format(*pair("serial", "counted")))
+
+
+def test_lists_that_vary_on_the_host() -> None:
+    result = json.loads((ROOT / "benchmarks/results/varying_lists_host_epyc_2_cores.json").read_text(encoding="utf-8"))
+    rows = result["rows"]
+    assert all(row["legal"] and row["equal"] and not row["error"] and row["bound"] for row in rows)
+    us = {(row["workload"], row["executor"]): row["us_per_step"] for row in rows}
+    names = {name for name, _ in us}
+    gains = reach((us[name, "serial"] / us[name, "threads"] for name in names), 2)
+    shares = reach((us[name, "auto"] / min(us[name, "serial"], us[name, "threads"]) for name in names), 2)
+    says(f"{len(names)} of these lists in either form were run: `threads` is {gains} times as fast as `serial`")
+    says(f"`auto` takes {shares} times as long as the faster of the two")
+    says(f"spread by up to {100 * max(row['spread'] for row in rows):.0f} %")
 
 
 def test_what_was_run() -> None:

@@ -296,3 +296,61 @@ def test_candidates_on_a_device_are_its_own_and_end_before_another_begins() -> N
     assert executor.executor.name in names
     assert "device cannot run here" in executor.reason
     executor.close()
+
+
+def settled(executor: AutoExecutor, lists: Callable[[], list[Any]], most: int = 1000) -> int:
+    """Run lists until the executor has chosen. Returns how many runs that took."""
+    runs = 0
+    while executor.undecided:
+        executor.run(lists())
+        runs += 1
+        assert runs < most
+    return runs
+
+
+def test_candidates_take_turns_again_when_the_lists_have_changed(clock: Clock) -> None:
+    seconds = {"first": 1e-3, "second": 2e-3}
+    executor, made = of(clock, **seconds)
+    _, calls = counting(3)
+    assert settled(executor, lambda: [calls()]) == 24
+    assert executor.executor.name == "first"
+    for _ in range(200):  # nothing has changed, and lists of somewhat other lengths are no change
+        executor.run([counting(2 + _ % 4)[1]()])
+    assert not executor.undecided
+    made["first"].seconds, seconds["second"] = 5e-3, 1e-3  # a change of the lists that the second runs better
+    _, longer = counting(30)
+    runs = 0
+    while not executor.undecided:
+        executor.run([longer()])
+        runs += 1
+    assert runs <= 64
+    assert executor.reason == "the lists have changed, so that candidates take turns again"
+    settled(executor, lambda: [longer()])
+    assert executor.executor.name == "second"
+    assert made["first"].closed
+    assert not made["second"].closed
+    executor.close()
+
+
+def test_a_change_of_kind_is_a_change_and_trials_become_rare(clock: Clock) -> None:
+    executor, _ = of(clock, first=1e-3, second=2e-3)
+    _, calls = counting(3)
+    fixed: list[KernelCall] | FixedList = FixedList(calls())
+    trials = tried = 0
+    for run in range(4000):
+        before = executor.undecided
+        executor.run([fixed if run // 100 % 2 else calls()])
+        trials += executor.undecided and not before
+        tried += executor.undecided
+    assert 2 <= trials <= 7
+    assert tried < 400
+    assert executor.executor.name == "first"
+
+
+def test_a_single_candidate_is_never_tried_again(clock: Clock) -> None:
+    executor, made = of(clock, only=1e-3)
+    for length in (3, 30, 300):
+        for _ in range(40):
+            executor.run([counting(length)[1]()])
+    assert made["only"].ran == 120
+    assert not executor.undecided

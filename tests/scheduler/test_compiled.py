@@ -218,6 +218,23 @@ def test_a_launch_that_fails_is_named(name: str, foreign: bool) -> None:
 
 
 @pytest.mark.parametrize("name", EXECUTORS)
+def test_a_launch_that_fails_while_an_emitter_waits_is_named(name: str) -> None:
+    device, table = CalledDevice(1, 0.05), Segments()
+    first, second = (KernelCall(f"call {i}", device.launch(lambda: None), (), (table.intern("x"),)) for i in range(2))
+    working, launched = device.enqueue, []
+
+    def refuse_the_second(stream: int, body: Any) -> None:
+        launched.append(stream)
+        if len(launched) == 2:
+            raise OSError("no room")
+        working(stream, body)
+
+    device.enqueue = refuse_the_second  # type: ignore[method-assign]
+    with pytest.raises(CallError, match=r"call 'call 1'.*no room"):
+        make(name, device, table, record="off").run([[first, second, AwaitCounts(second)]])
+
+
+@pytest.mark.parametrize("name", EXECUTORS)
 def test_an_emitter_that_fails_leaves_the_executor_usable(name: str) -> None:
     device, table, done = CalledDevice(1), Segments(), list[int]()
     call = KernelCall("count", device.launch(lambda: done.append(1)), (), (table.intern("x"),))
@@ -290,6 +307,26 @@ def test_calls_are_forgotten_when_there_are_too_many(name: str, monkeypatch: pyt
     executor.run([(call for run in range(40) for call in calls(run))])  # and while a run goes on
     executor.synchronize()
     assert done == list(range(160))
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_calls_that_runs_need_are_kept_and_those_that_came_once_are_not(
+    kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiled, "_FEW_CALLS", 8)
+    table, runs = Segments(), 40
+    known = CompiledCalls(Issuer(Functions(0, 0, 0, 0)), table.conflicts, 4)
+
+    def calls(number: int) -> list[KernelCall]:
+        return [KernelCall("k", CalledDevice().launch(lambda: None), (), ()) for _ in range(number)]
+
+    same, forgotten, most = calls(20), 0, 0
+    for _ in range(runs):
+        forgotten += known.make_room()
+        known.numbers(same if kept else calls(2))
+        most = max(most, len(known.by_number))
+    assert (forgotten == 0) if kept else (2 <= forgotten <= runs // 4)
+    assert most <= 20
 
 
 @pytest.mark.parametrize("refused", [0, 12])

@@ -171,3 +171,42 @@ def test_unknown_segment_is_named() -> None:
     for bad in (3, -1):
         with pytest.raises(ValueError, match=f"call 'k' names segment {bad}, but the table holds 1"):
             HazardTracker(table.conflicts).add(0, call(reads=(bad,)))
+
+
+Access = tuple[int, int]  # buffer, and the whole of it (0) or a member of one of two families
+
+
+@given(
+    st.lists(
+        st.tuples(*[st.lists(st.tuples(st.integers(0, 9), st.integers(0, 4)), max_size=2) for _ in range(2)]),
+        max_size=40,
+    ),
+    st.integers(0, 99),
+)
+def test_segments_may_be_interned_as_calls_come(drawn: list[tuple[list[Access], list[Access]]], seed: int) -> None:
+    table, draw = Segments(), random.Random(seed)
+    tracker, live = HazardTracker(table.conflicts), list[int]()
+    calls, before = list[KernelCall](), dict[int, set[int]]()
+    pieces = [None, ("a", 0), ("a", 1), ("b", 0), ("b", 1)]
+    for seq, accesses in enumerate(drawn):
+        reads, writes = (tuple(table.intern(f"x{b}", 0, pieces[p]) for b, p in own) for own in accesses)
+        calls.append(call(reads=reads, writes=writes))
+        upstream = tracker.add(seq, calls[-1])
+        needed = {s for s in live if conflict(calls[s], calls[-1], table.conflicts)}
+        before[seq] = set(upstream).union(*(before[u] for u in upstream))
+        assert upstream <= needed <= before[seq]
+        live.append(seq)
+        while live and draw.random() < 0.45:
+            done = draw.choice([s for s in live if not before[s] & set(live)])
+            live.remove(done)
+            tracker.remove(done)
+
+
+def test_new_segments_without_conflicts_leave_plans_as_they_are() -> None:
+    table = Segments()
+    tracker = HazardTracker(table.conflicts)
+    for seq in range(200):
+        segment = table.intern(f"x{seq}")
+        assert tracker.add(seq, call(writes=(segment,))) == set()
+    assert len(tracker._plans) == 200
+    assert tracker.add(200, call(updates=(table.intern("x7", 0, ("half", 0)),))) == {7}

@@ -13,12 +13,15 @@ import pytest
 from simengine_scheduler import (
     AwaitCounts,
     CallError,
+    Calls,
     CudaLaunch,
     Executor,
     FixedList,
     KernelCall,
     Segments,
     make_executor,
+    read,
+    update,
     validate,
 )
 from simengine_scheduler.executors import run_repeatedly
@@ -169,3 +172,47 @@ def test_a_refused_launch_is_named(cupy: Any, kernel: Any) -> None:
         assert executor.run([good]).counters.calls == 20
         executor.synchronize()
         executor.close()
+
+
+def test_one_list_on_two_gpus(cupy: Any, kernel: Any) -> None:
+    if cupy.cuda.runtime.getDeviceCount() < 2:
+        pytest.skip("needs two GPUs")
+    table = Segments()
+    on, arrays = [Calls(table, gpu=gpu) for gpu in (0, 1)], []
+    for gpu in (0, 1):
+        with cupy.cuda.Device(gpu):
+            arrays.append([cupy.full(WIDTH, 1 + gpu, np.uint64) for _ in range(3)])
+            cupy.cuda.runtime.deviceSynchronize()
+    wanted = [[array.get() for array in own] for own in arrays]
+
+    def mix(gpu: int) -> KernelCall:
+        a, b, out = arrays[gpu]
+        return on[gpu].kernel(kernel, (1,), (WIDTH,), 1, np.int64(100_000), read(a), read(b), update(out))
+
+    calls = [
+        mix(0),
+        mix(1),
+        mix(0),
+        on[1].copy(arrays[1][0], arrays[0][2]),
+        mix(1),
+        on[0].copy(arrays[0][1], arrays[1][2]),
+    ]
+    calls.append(mix(0))
+    with make_executor("streams", segments=table, gpus=(0, 1)) as executor:
+        for _ in range(3):
+            executor.run([calls])
+        executor.synchronize()
+    for _ in range(3):
+        for step in (0, 1, 0, "there", 1, "back", 0):
+            if step == "there":
+                wanted[1][0] = wanted[0][2].copy()
+            elif step == "back":
+                wanted[0][1] = wanted[1][2].copy()
+            else:
+                a, b, out = wanted[step]
+                out[:] = out * np.uint64(31) + a * np.uint64(6364136223846793005) + b * np.uint64(3) + np.uint64(1)
+    assert all(
+        (x.get() == y).all()
+        for own, theirs in zip(arrays, wanted, strict=True)
+        for x, y in zip(own, theirs, strict=True)
+    )

@@ -48,7 +48,16 @@ class _Unplanned:
 _UNPLANNED = _Unplanned()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+class _Open:
+    """A call that is being made. It has the layout of a `KernelCall`, and its attributes can be set."""
+
+    __slots__ = ("_plan", "cost", "launch", "name", "reads", "tag", "tiled", "updates", "writes")
+
+
+_set = object.__setattr__
+
+
+@dataclass(frozen=True, slots=True, eq=False, init=False)
 class KernelCall:
     """One kernel launch with the segments that it touches. Build it once, and yield the same object every time.
 
@@ -74,6 +83,26 @@ class KernelCall:
     tag: Tag = _NO_TAG
     tiled: tuple[int, ...] = ()
     _plan: Any = field(default=_UNPLANNED, init=False, repr=False)
+
+    def __init__(
+        self,
+        name: str,
+        launch: Launch,
+        reads: tuple[int, ...],
+        writes: tuple[int, ...],
+        updates: tuple[int, ...] = (),
+        cost: Cost = _NO_COST,
+        tag: Tag = _NO_TAG,
+        tiled: tuple[int, ...] = (),
+    ) -> None:
+        # What a frozen dataclass does by itself takes three times as long, and emitters make thousands of calls.
+        call: Any = self
+        _set(call, "__class__", _Open)
+        call.name, call.launch = name, launch
+        call.reads, call.writes, call.updates = reads, writes, updates
+        call.cost, call.tag, call.tiled = cost, tag, tiled
+        call._plan = _UNPLANNED
+        call.__class__ = KernelCall
 
 
 @dataclass(frozen=True, slots=True, eq=False)

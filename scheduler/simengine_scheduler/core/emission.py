@@ -38,6 +38,7 @@ class Feeder:
         awaits: how many awaits the emitters have yielded.
         idle: whether `pull`, after it has returned None, is to be called again soon.
         waiting: the emitters that wait, by the sequence number of the call that they await.
+        taken: the calls that `take` has pulled. Whoever issues them empties it.
     """
 
     def __init__(self, emitters: Iterable[Emitter], is_complete: Callable[[int], bool], first: int = 0) -> None:
@@ -46,6 +47,7 @@ class Feeder:
         self.awaits = 0
         self.idle = False
         self.waiting: dict[int, list[_Source]] = {}
+        self.taken: list[KernelCall] = []
         self._is_complete = is_complete
         self._turns: deque[_Source] = deque()
         if isinstance(emitters, KernelCall | AwaitCounts):
@@ -94,25 +96,33 @@ class Feeder:
             if item is None:
                 turns.popleft()
             elif type(item) is AwaitCounts:
-                self._await(source, item)
+                if self._must_wait(source, item):
+                    turns.popleft()
             elif type(item) is Idle:
                 idle += 1
                 turns.rotate(-1)
             else:
-                raise TypeError(f"an emitter yielded a {type(item).__name__}; yield KernelCall or AwaitCounts")
+                raise not_a_call(item)
         self.idle = idle > 0
         return None
 
-    def _await(self, source: _Source, item: AwaitCounts) -> None:
+    def take(self, most: int) -> None:
+        """Pull calls until `taken` has so many, or there is none at present."""
+        while len(self.taken) < most and (call := self.pull()) is not None:
+            self.taken.append(call)
+
+    def _must_wait(self, source: _Source, item: AwaitCounts) -> bool:
+        """Whether an emitter has to wait for a call. It is put down among those that wait then."""
         seq = source.latest.get(item.call)
         if seq is None:
             raise ValueError(
                 f"an emitter awaits call {item.call.name!r}, which it has not yielded; yield the call first"
             )
         self.awaits += 1
-        if not self._is_complete(seq):
-            self._turns.popleft()
-            self.waiting.setdefault(seq, []).append(source)
+        if self._is_complete(seq):
+            return False
+        self.waiting.setdefault(seq, []).append(source)
+        return True
 
     def release(self, seq: int) -> None:
         """Let the emitters that await call `seq` go on."""
@@ -129,3 +139,8 @@ class Feeder:
             close = getattr(source.items, "close", None)
             if close is not None:
                 close()
+
+
+def not_a_call(item: object) -> TypeError:
+    """Return the error of an emitter that has yielded something else."""
+    return TypeError(f"an emitter yielded a {type(item).__name__}; yield KernelCall or AwaitCounts")

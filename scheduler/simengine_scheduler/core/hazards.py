@@ -177,10 +177,11 @@ class HazardTracker:
     def _plan_of(self, call: KernelCall) -> _Plan:
         """Return the plan for a call's segments, and store it with the call.
 
-        Segments may be interned after the plans were made. The first call that names one comes through here, and all
-        plans are made anew. Until then no call in flight touches the new segment.
+        Segments may be interned after the plans were made. The first call that names one comes through here. Plans are
+        made anew if a segment that they touch conflicts with a new one. Until then no call in flight touches the new
+        segment.
         """
-        if len(self._conflicts) != self._known or len(self._plans) >= _MAX_PLANS:
+        if len(self._plans) >= _MAX_PLANS or (len(self._conflicts) != self._known and not self._take_segments()):
             self._renew_plans()
         written = call.writes + call.updates
         plan = self._plans.get((call.reads, written))
@@ -243,6 +244,17 @@ class HazardTracker:
         self._numbered: list[_Plan] = []
         self._writing: list[set[int]] = [set() for _ in range(self._known)]  # segment -> plans that write it
         self._touching: list[set[int]] = [set() for _ in range(self._known)]  # segment -> plans that read or write it
+
+    def _take_segments(self) -> bool:
+        """Take new segments in, if no plan touches a segment that conflicts with one of them."""
+        first, touching = self._known, self._touching
+        new = range(first, len(self._conflicts))
+        if any(other < first and touching[other] for segment in new for other in self._conflicts[segment]):
+            return False
+        self._writing.extend(set() for _ in new)
+        touching.extend(set() for _ in new)
+        self._known += len(new)
+        return True
 
     def _renew_plans(self) -> None:
         """Make plans anew, for the live calls only: segments were interned, or there are too many plans."""

@@ -6,6 +6,7 @@ or a plain byte range. `conflicts[s]` lists every segment that shares memory wit
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -34,10 +35,6 @@ class _Range:
     start: int
     nbytes: int
 
-    def overlaps(self, other: _Range) -> bool:
-        """Half-open interval overlap: ranges that only touch do not share a byte."""
-        return self.start < other.start + other.nbytes and other.start < self.start + self.nbytes
-
 
 class Segments:
     """The table of segments. Calls that run together name segments of one table.
@@ -48,9 +45,11 @@ class Segments:
     def __init__(self) -> None:
         self.conflicts: list[tuple[int, ...]] = []
         self._pieces: list[_Named | _Range] = []
-        self._ids: dict[_Named | _Range, int] = {}
+        self._ids: dict[tuple[str, int, tuple[str, int] | None], int] = {}
+        self._range_ids: dict[tuple[str, int, int], int] = {}
         self._siblings: dict[tuple[str, int], list[int]] = {}  # (buffer, shard) -> its segments
-        self._ranges: list[int] = []
+        self._ranges: list[tuple[int, int, int]] = []  # first address, end and segment, in order
+        self._longest = 0  # bytes of the longest range
         self._everything: int | None = None
 
     def __len__(self) -> int:
@@ -75,11 +74,13 @@ class Segments:
                 f"partition {partition!r} of buffer {buffer!r} is not a (family name, member number) pair; "
                 f"pass e.g. ('size', 2)"
             )
-        piece = _Named(buffer, shard, partition)
-        segment = self._ids.get(piece)
+        key = buffer, shard, partition
+        segment = self._ids.get(key)
         if segment is None:
+            piece = _Named(*key)
             siblings = self._siblings.setdefault((buffer, shard), [])
             segment = self._register(piece, [s for s in siblings if piece.overlaps(self._pieces[s])])  # type: ignore[arg-type]
+            self._ids[key] = segment
             siblings.append(segment)
         return segment
 
@@ -91,11 +92,12 @@ class Segments:
         """
         if nbytes <= 0:
             raise ValueError(f"range {name!r} at {start:#x} has {nbytes} bytes; register at least one byte")
-        piece = _Range(name, start, nbytes)
-        segment = self._ids.get(piece)
+        key = name, start, nbytes
+        segment = self._range_ids.get(key)
         if segment is None:
-            segment = self._register(piece, [s for s in self._ranges if piece.overlaps(self._pieces[s])])  # type: ignore[arg-type]
-            self._ranges.append(segment)
+            segment = self._range_ids[key] = self._register(_Range(*key), self._overlapping(start, nbytes))
+            insort(self._ranges, (start, start + nbytes, segment))
+            self._longest = max(self._longest, nbytes)
         return segment
 
     def everything(self) -> int:
@@ -105,7 +107,6 @@ class Segments:
         """
         if self._everything is None:
             self._everything = self._register(_Named("everything", 0, None), list(range(len(self._pieces))))
-            del self._ids[_Named("everything", 0, None)]  # a buffer may have this name
         return self._everything
 
     def buffer(self, segment: int) -> str:
@@ -144,6 +145,12 @@ class Segments:
                 table.intern(piece["buffer"], piece["shard"], None if partition is None else tuple(partition))
         return table
 
+    def _overlapping(self, start: int, nbytes: int) -> list[int]:
+        """Return the ranges that overlap [start, start + nbytes). Those that begin too early for the longest do not."""
+        first = bisect_left(self._ranges, (start - self._longest,))
+        last = bisect_left(self._ranges, (start + nbytes,))
+        return sorted(segment for _, end, segment in self._ranges[first:last] if end > start)
+
     def _piece(self, segment: int) -> _Named | _Range:
         if not 0 <= segment < len(self._pieces):
             raise ValueError(f"segment {segment} is not in this table of {len(self._pieces)}; intern it here first")
@@ -153,7 +160,6 @@ class Segments:
         segment = len(self._pieces)
         if self._everything is not None:
             overlapping = [*overlapping, self._everything]
-        self._ids[piece] = segment
         self._pieces.append(piece)
         self.conflicts.append((*overlapping, segment))
         for other in overlapping:

@@ -44,6 +44,10 @@ class Driver(Protocol):
         """Return the stream that the caller's program is using."""
         ...
 
+    def use_gpu(self, number: int) -> int:
+        """Make a GPU current: streams and events are then made on it, and kernels launched. Returns the one before."""
+        ...
+
     def create_stream(self) -> int:
         """Return a new stream that does not synchronise with the default stream."""
         ...
@@ -160,6 +164,13 @@ class CudaDriver:
     def current_stream(self) -> int:
         """Return CuPy's current stream."""
         return int(self._cuda.get_current_stream().ptr)
+
+    def use_gpu(self, number: int) -> int:
+        """Make a GPU current by its number. Returns the one before."""
+        before = int(self._runtime.getDevice())
+        if number != before:
+            self._runtime.setDevice(number)
+        return before
 
     def create_stream(self) -> int:
         """Return a non-blocking stream."""

@@ -4,7 +4,8 @@
     turn of  graph-cached  streams  graph-cached  ...    graph-cached
              └─ first turns: not timed ─┘└─ timed ─┘     └─ the fastest, untimed
 
-A turn is a few runs. Candidates that take far longer than the best have no further turns.
+A turn is a few runs. Candidates that take far longer than the best have no further turns. If what is run changes much
+afterwards, in kind or length, candidates take turns again.
 
 Invariants
     1. One candidate runs each run, and everything has completed before another candidate takes a turn. Every executor
@@ -18,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
@@ -26,56 +26,14 @@ from ..core.calls import Emitter, FixedList
 from ..core.errors import CallError
 from ..tracing.trace import Trace
 from .base import Executor, Options, run_repeatedly
+from .trials import Candidate, Lists, Turn
 
 CANDIDATES = {"host": ("threads", "serial"), "cuda": ("graph-cached", "streams", "pipeline", "serial", "device")}
 _RUNS = 4  # of a turn
 _ENOUGH = 0.02  # a turn ends earlier if its runs have taken so long [s]
-_ROUNDS = 5  # timed turns of each candidate that stays
-_LONG_ROUNDS = 2  # timed turns if runs are long; one alone may be disturbed by other programs
-_LONG = 0.05  # a run that takes longer is long [s]
 _FAR = 1.3  # a candidate that took so many times as long as the best, in two turns, has no further turns
+_WATCHED = 32  # runs after the choice that are compared with those of the trials; twice as many after each new trial
 _CLEARLY = 0.97  # another candidate must take less than this share of the time of the first, since trials are noisy
-
-
-@dataclass
-class _Candidate:
-    """An executor on trial, and the seconds per call of its timed turns."""
-
-    executor: Executor
-    turns: int = 0
-    long: bool = False
-    times: list[float] = field(default_factory=list)
-
-    @property
-    def rounds(self) -> int:
-        """How many timed turns it is due."""
-        return _LONG_ROUNDS if self.long else _ROUNDS
-
-    @property
-    def typical(self) -> float:
-        """The mean of the better half of its turns [s]. A single candidate has no turns, and its time is 0."""
-        best = sorted(self.times)[: (len(self.times) + 1) // 2]
-        return sum(best) / len(best) if best else 0.0
-
-    def note(self, turn: _Turn) -> None:
-        """Note a turn that has completed. The first is not timed: graphs are made in it, and threads wake."""
-        self.turns += 1
-        self.long = turn.seconds > _LONG * turn.runs
-        if self.turns > 1:
-            self.times.append(turn.seconds / max(1, turn.calls))
-
-    def __str__(self) -> str:
-        us = 1e6 * self.typical
-        return f"{self.executor.name} {us:{',.0f' if us >= 100 else '.3g'}} us"
-
-
-@dataclass
-class _Turn:
-    """What the runs of a turn took so far."""
-
-    runs: int = 0
-    calls: int = 0
-    seconds: float = 0.0
 
 
 class AutoExecutor(Executor):
@@ -89,24 +47,34 @@ class AutoExecutor(Executor):
 
     def __init__(self, options: Options, make: Callable[[str, Options], Executor]) -> None:
         self._left_out: list[str] = []
-        self._candidates: list[_Candidate] = []
-        for name in options.candidates.split("+") if options.candidates else CANDIDATES[options.device]:
-            try:
-                self._candidates.append(_Candidate(make(name, options)))
-            except (ImportError, RuntimeError) as error:
-                self._left_out.append(f"{name} cannot run here ({error})")
+        self._options, self._make = options, make
+        self._names = list(options.candidates.split("+") if options.candidates else CANDIDATES[options.device])
+        self._candidates: list[Candidate] = []
+        self._make_candidates({})
         if not self._candidates:
             raise RuntimeError(f"executor 'auto' has no candidate left: {'; '.join(self._left_out)}; name another one")
         self._first = self._candidates[0]
-        self._chosen: _Candidate | None = None
-        self._other: _Candidate | None = None  # runs what the chosen one cannot run
+        self._chosen: Candidate | None = None
+        self._other: Candidate | None = None  # runs what the chosen one cannot run
         self._with_bodies: dict[int, FixedList] = {}  # lists that were looked at, by their id()
         names = " and ".join(candidate.executor.name for candidate in self._candidates)
         self.reason = f"{names} take turns on the first runs"
         self._at = self._first
-        self._turn = _Turn()
+        self._turn = Turn()
+        self._watched = _WATCHED
+        self._tried, self._lately = Lists(), Lists()
         if len(self._candidates) == 1:
             self._choose()
+
+    def _make_candidates(self, present: dict[str, Executor]) -> None:
+        """Make the candidates that are not present, and leave out those that cannot run here."""
+        for name in list(self._names):
+            try:
+                executor = present.get(name) or self._make(name, self._options)
+                self._candidates.append(Candidate(name, executor))
+            except (ImportError, RuntimeError) as error:
+                self._names.remove(name)
+                self._left_out.append(f"{name} cannot run here ({error})")
 
     @property
     def executor(self) -> Executor:
@@ -151,15 +119,42 @@ class AutoExecutor(Executor):
         if self._chosen is None and not self._can_run(self._at, emitters):
             self._leave_out(emitters)
         if self._chosen is None:
-            return self._try(run, times)
+            trace = self._try(run, times)
+            self._tried.note(emitters, times * trace.counters.calls)
+            return trace
         if self._other is not None and not self._can_run(self._chosen, emitters):
             self._chosen.executor.synchronize()
             trace = run(self._other.executor)
             self._other.executor.synchronize()
-            return trace
-        return run(self._chosen.executor)
+        else:
+            trace = run(self._chosen.executor)
+        if len(self._names) > 1:
+            self._compare(emitters, times * trace.counters.calls)
+        return trace
 
-    def _can_run(self, candidate: _Candidate, emitters: Sequence[Any]) -> bool:
+    def _compare(self, emitters: Sequence[Any], calls: int) -> None:
+        """Compare what runs lately with what ran in the trials, and begin new ones if it differs much."""
+        self._lately.note(emitters, calls)
+        if self._lately.runs < self._watched:
+            return
+        if self._lately.differs(self._tried):
+            self._try_again()
+        self._lately = Lists()
+
+    def _try_again(self) -> None:
+        """Let all candidates take turns again. Those that were closed are made anew."""
+        assert self._chosen is not None
+        self._chosen.executor.synchronize()
+        self._watched *= 2  # so that lists which change again and again are not tried without end
+        kept = [candidate for candidate in (self._chosen, self._other) if candidate is not None]
+        self._candidates, self._other, self._chosen = [], None, None
+        self._make_candidates({candidate.name: candidate.executor for candidate in kept})
+        self._first = self._candidates[0]
+        self._tried = Lists()
+        self.reason = "the lists have changed, so that candidates take turns again"
+        self._next_turn()
+
+    def _can_run(self, candidate: Candidate, emitters: Sequence[Any]) -> bool:
         """Whether a candidate can run these calls: workers of `device` need bodies, which only fixed lists promise."""
         return candidate.executor.name != "device" or all(self._has_bodies(emitter) for emitter in emitters)
 
@@ -183,11 +178,13 @@ class AutoExecutor(Executor):
         """Give the turn to a candidate that is left. Raises RuntimeError if none is."""
         if not self._candidates:
             raise RuntimeError(f"executor 'auto' has no candidate left: {'; '.join(self._left_out)}; name another one")
-        self._turn = _Turn()
+        self._turn = Turn()
         self._follow()
 
-    def _drop(self, candidate: _Candidate) -> None:
+    def _drop(self, candidate: Candidate) -> None:
         self._candidates.remove(candidate)
+        if candidate.name in self._names:
+            self._names.remove(candidate.name)
         with suppress(Exception):
             candidate.executor.close()
 
@@ -215,7 +212,7 @@ class AutoExecutor(Executor):
             candidate.executor.synchronize()
             turn.seconds += perf_counter() - began
             candidate.note(turn)
-            self._turn = _Turn()
+            self._turn = Turn()
             self._follow()
         return trace
 

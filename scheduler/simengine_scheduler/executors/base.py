@@ -75,7 +75,9 @@ class Options:
         segments: the table of the calls' segments. Every executor but `serial` needs it.
         window: largest number of calls in flight. Planners, graphs, `pipeline` and scripts of fixed lists plan whole
             whole runs of calls instead.
-        streams: number of CUDA worker streams.
+        streams: number of CUDA worker streams, on each GPU.
+        gpus: numbers of the GPUs that `streams` has streams on, if there are several. The home stream is one of the
+            first. A launch says by its attribute `gpu` where it runs; one that does not runs on the first.
         workers: number of host threads; by default one for each core, up to 8.
         policy: the order policy.
         stream_policy: a stream policy, for completion by events; or a planner of whole runs of calls, which also gives
@@ -114,6 +116,7 @@ class Options:
     segments: Segments | None = None
     window: int = 32
     streams: int = 8
+    gpus: tuple[int, ...] = ()
     workers: int | None = None
     policy: str = "fifo"
     stream_policy: str = "follow"

@@ -22,7 +22,7 @@ from ..core.counted import Arrival, Counted, CountedList
 from ..core.errors import call_failed
 from ..native.issuer import Outcome
 from ..native.programs import AWAIT, CALL, COUNTED, Halt, Pause, Programs
-from .compiled import CompiledCalls
+from .compiled import CompiledCalls, failed
 from .cuda import CudaRun
 
 
@@ -154,8 +154,8 @@ def run_lists(
             lists.look_up(known[halt.turn], halt.entry, halt.count)
         else:
             outcome = Outcome.FAILED
-            call = run.latest = lists.calls.by_number[lists.calls.issuer.state().number]
             if halt.pause is Pause.FOREIGN:
+                call = run.latest = lists.calls.by_number[lists.calls.issuer.state().number]
                 try:
                     call.launch.issue(foreign())
                 except Exception as error:
@@ -163,8 +163,7 @@ def run_lists(
                 outcome = follow_up() if follow_up is not None else Outcome.DONE
                 outcome = programs.advance() if outcome is Outcome.DONE else outcome
             if outcome is Outcome.FAILED:
-                cause = run.driver.error(lists.calls.issuer.state().status)
-                raise call_failed(call, run.executor, cause) from cause
+                raise failed(run, lists.calls)
 
 
 def _arrive(lists: CompiledLists, known: Sequence[Known], halt: Halt) -> None:

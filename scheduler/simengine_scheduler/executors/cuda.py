@@ -29,7 +29,7 @@ class Lanes:
         self._driver = driver
         self.handles = [driver.create_stream() for _ in range(count)]
         self._events = EventPool(driver)
-        self._fork = self._events.take()
+        self._fork = self._behind = self._events.take()
         self._joins = [self._events.take() for _ in range(count)]
         self._used = [False] * count
 
@@ -37,14 +37,20 @@ class Lanes:
         """Record on the home stream what every lane must come after. Returns the event."""
         self._used = [False] * len(self.handles)
         self._driver.record(self._fork, home)
+        self._behind = self._fork
         return self._fork
+
+    def begin_behind(self, fork: int) -> None:
+        """Let every lane come after an event of another GPU, which was recorded there."""
+        self._used = [False] * len(self.handles)
+        self._behind = fork
 
     def use(self, lane: int) -> int:
         """Return the stream handle of a lane, which has been made to wait for the home stream."""
         handle = self.handles[lane]
         if not self._used[lane]:
             self._used[lane] = True
-            self._driver.wait(handle, self._fork)
+            self._driver.wait(handle, self._behind)
         return handle
 
     def join(self, home: int, used_by_others: Sequence[bool] = ()) -> None:

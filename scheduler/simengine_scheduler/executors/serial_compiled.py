@@ -12,12 +12,11 @@ from ..core.emission import Feeder
 from ..cuda.driver import Driver, EventPool
 from ..tracing.trace import Trace
 from .base import finish_run
-from .compiled import issue_all, taking_turns
+from .compiled import issue_all, taking_turns, together
 from .compiled_lists import CompiledLists, are_lists, latest_of, numbers_of, run_lists
 from .cuda import CudaRun
+from .feeding import make_feeder
 from .recorder import start_recording
-
-_TOGETHER = 32
 
 
 def run_compiled(
@@ -34,12 +33,11 @@ def run_compiled(
         if trace.record == "off" and _are_fixed(emitters):
             run.issue_lists(emitters)
             return trace
-        feeder = run.feeder = Feeder(emitters, run.mark_await)
+        feeder = run.feeder = make_feeder(emitters, run.mark_await)
         while True:
-            while len(run.pending) < _TOGETHER and (call := feeder.pull()) is not None:
-                run.pending.append(call)
-            if run.pending:
-                run.issue_pending()
+            feeder.take(together(feeder))
+            if feeder.taken:
+                run.issue_taken()
             elif feeder.exhausted:
                 break
             run.resume(feeder)
@@ -51,11 +49,10 @@ def _are_fixed(emitters: Any) -> bool:
 
 
 class _Run(CudaRun):
-    """One run. `pending` holds calls that were pulled and are not issued."""
+    """One run."""
 
     def __init__(self, trace: Trace, home: int, driver: Driver, pool: EventPool, lists: CompiledLists) -> None:
         super().__init__(trace.executor, driver, (home,))
-        self.pending: list[KernelCall] = []
         self._awaited: deque[tuple[int, int]] = deque()  # (seq, event), in stream order
         self._trace, self._home, self._pool, self._calls = trace, home, pool, lists.calls
         self._lists = lists
@@ -65,9 +62,10 @@ class _Run(CudaRun):
         """Begin the trace."""
         self.recorder = start_recording(self._trace, self.driver, self._home)
 
-    def issue_pending(self) -> None:
-        """Issue the calls that were pulled."""
-        calls, self.pending = self.pending, []
+    def issue_taken(self) -> None:
+        """Issue the calls that the feeder has taken."""
+        assert self.feeder is not None
+        calls, self.feeder.taken = self.feeder.taken, []
         if self._calls.make_room():
             self._lists.forget()
         recorder = self.recorder
@@ -104,7 +102,7 @@ class _Run(CudaRun):
     def mark_await(self, seq: int) -> bool:
         """Record an event behind an awaited call, which is the latest of its emitter."""
         if seq >= self._issued:
-            self.issue_pending()
+            self.issue_taken()
         event = self._pool.take()
         self.driver.record(event, self._home)
         self._awaited.append((seq, event))

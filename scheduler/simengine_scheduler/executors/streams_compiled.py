@@ -1,7 +1,7 @@
 """Streams whose calls compiled code issues. The rules are those of `streams.py`, `scripts.py` and `streams_polling.py`.
 
-Emitters are asked for up to `_TOGETHER` calls, which are then issued together. So an emitter whose awaited call has
-completed meanwhile may resume some calls later than if Python issued them.
+Emitters are asked for many calls, which are then issued together. So an emitter whose awaited call has completed
+meanwhile may resume some calls later than if Python issued them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from ..core.calls import Emitter, FixedList, KernelCall
+from ..core.calls import Emitter, FixedList
 from ..core.counted import CountedList
 from ..core.emission import Feeder
 from ..cuda.driver import Driver, EventPool
@@ -19,13 +19,13 @@ from ..native.issuer import Issuer, Plan
 from ..tracing.events import Step, StepKind
 from ..tracing.trace import Trace
 from .base import Options, finish_run
-from .compiled import CompiledCalls, issue_all, taking_turns
+from .compiled import CompiledCalls, failed, issue_all, taking_turns, together
 from .compiled_lists import CompiledLists, Known, are_lists, latest_of, numbers_of, run_lists
 from .cuda import CudaRun, Lanes
+from .feeding import make_feeder
 from .recorder import start_recording
 from .scripts import Scripts
 
-_TOGETHER = 32
 _KINDS: tuple[StepKind, ...] = ("issue", "wait", "observe")
 
 
@@ -54,18 +54,19 @@ class CompiledStreams:
 
     def run_emitters(self, emitters: Iterable[Emitter], home: int, trace: Trace) -> Trace:
         """Issue the calls of emitters."""
+        self.make_room()
         with _Run(self, trace, home, self.options.window) as run:
-            feeder = run.feeder = Feeder(emitters, run.is_complete)
+            feeder = run.feeder = make_feeder(emitters, run.is_complete)
             while True:
-                while len(run.pending) < _TOGETHER and (call := feeder.pull()) is not None:
-                    run.pending.append(call)
-                if run.pending:
-                    run.issue_pending()
+                feeder.take(together(feeder))
+                if feeder.taken:
+                    run.issue_taken(feeder)
                 elif feeder.exhausted:
                     break
-                for seq in list(feeder.waiting):
-                    if run.is_complete(seq):
-                        feeder.release(seq)
+                if feeder.waiting:
+                    for seq in list(feeder.waiting):
+                        if run.is_complete(seq):
+                            feeder.release(seq)
             run.join()
             return finish_run(trace, feeder, run.recorder)
 
@@ -121,11 +122,10 @@ class CompiledStreams:
 
 
 class _Run(CudaRun):
-    """One run. `pending` holds calls that were pulled and are not issued."""
+    """One run."""
 
     def __init__(self, streams: CompiledStreams, trace: Trace, home: int, events: int) -> None:
         super().__init__(streams.executor, streams.driver, streams.lanes.handles)
-        self.pending: list[KernelCall] = []
         self._calls, self._lanes, self._pool = streams.calls, streams.lanes, streams.pool
         self._issuer: Issuer = streams.calls.issuer
         self._trace, self._home, self._events = trace, home, events
@@ -146,13 +146,13 @@ class _Run(CudaRun):
         if seq >= self._issued:
             return False
         answer = self._issuer.complete(seq)
-        if answer < 0:
-            raise self.driver.error(self._issuer.state().status)
+        if answer < 0:  # with polling, other calls may have been issued
+            raise failed(self, self._calls)
         return answer == 1
 
-    def issue_pending(self) -> None:
-        """Issue the calls that were pulled."""
-        calls, self.pending = self.pending, []
+    def issue_taken(self, feeder: Feeder) -> None:
+        """Issue the calls that a feeder has taken."""
+        calls, feeder.taken = feeder.taken, []
         if self._calls.is_full:
             self._drain()
             self._make_room()

@@ -63,6 +63,10 @@ class VirtualDriver:
         """Return the home stream."""
         return _HOME
 
+    def use_gpu(self, number: int) -> int:
+        """Return 0: there is one GPU."""
+        return 0
+
     def create_stream(self) -> int:
         """Return a new stream."""
         return self.device.add_stream()

@@ -17,7 +17,9 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Sequence
+import sys
+from array import array
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -45,7 +47,7 @@ class Buffer:
         """Move the buffer. Launches issued afterwards use the new address; launches issued before keep the old one."""
         self.ptr = ptr
         self.nbytes = nbytes
-        self._owner.epoch += 1
+        self._owner.moves += 1
 
     def __repr__(self) -> str:
         return f"Buffer({self.name!r}, {self.ptr:#x}, {self.nbytes} bytes)"
@@ -55,13 +57,12 @@ class BufferSet:
     """Buffers and scalars that launches share.
 
     Attributes:
-        epoch: grows whenever a buffer moves, so that arguments are packed again, or a scalar changes, so that copies of
-            arguments are made again.
+        moves: grows whenever a buffer moves. Packed arguments are valid until then: scalars are read where they are.
         scalars: how often a scalar has changed.
     """
 
     def __init__(self) -> None:
-        self.epoch = 0
+        self.moves = 0
         self.scalars = 0
         self._buffers: dict[str, Buffer] = {}
 
@@ -73,9 +74,9 @@ class BufferSet:
         return buffer
 
     @property
-    def moves(self) -> int:
-        """Grows whenever a buffer moves. Packed arguments are valid until then: scalars are read where they are."""
-        return self.epoch - self.scalars
+    def epoch(self) -> int:
+        """Grows whenever a buffer moves or a scalar changes, so that copies of arguments are made again."""
+        return self.moves + self.scalars
 
     def scalar(self, value: np.generic | int) -> Scalar:
         """Make a scalar of the type of its value. An int is an int32."""
@@ -121,7 +122,6 @@ class Scalar:
     @value.setter
     def value(self, value: np.generic | float) -> None:
         self._cell[0] = value
-        self._owner.epoch += 1
         self._owner.scalars += 1
 
 
@@ -136,28 +136,43 @@ def address_of(place: Any) -> int:
     return int(struct.unpack("<Q", _slot(0, place))[0])
 
 
+def _int32(position: int, argument: int) -> bytes:
+    if not -(2**31) <= argument < 2**31:
+        raise ValueError(
+            f"argument {position} is {argument}, beyond int32; pass np.int64({argument}) if the kernel takes it"
+        )
+    return _INT32.pack(argument)
+
+
+def _array(position: int, argument: Any) -> bytes:
+    """The address of an array of CuPy, or of another library with the same interface."""
+    cupy = sys.modules.get("cupy")
+    known = cupy is not None and type(argument) is cupy.ndarray  # whose interface takes ten times as long to ask
+    return _WORD.pack(argument.data.ptr if known else argument.__cuda_array_interface__["data"][0])
+
+
+_INT32, _WORD = struct.Struct("<ixxxx"), struct.Struct("<Q")
+_NUMBERS = [t for t in np.sctypeDict.values() if np.dtype(t).kind in "biuf" and np.dtype(t).itemsize <= 8]
+_BY_TYPE: dict[type, Callable[[int, Any], bytes]] = {
+    type(None): lambda position, argument: bytes(8),
+    int: _int32,
+    bytes: lambda position, argument: argument.ljust(-(-max(len(argument), 1) // 8) * 8, b"\0"),
+    Buffer: lambda position, argument: _WORD.pack(argument.ptr),
+    Number: lambda position, argument: _slot(position, argument.value),
+    Scalar: lambda position, argument: _slot(position, argument.value),
+    **dict.fromkeys(_NUMBERS, lambda position, argument: argument.tobytes().ljust(8, b"\0")),
+}
+
+
 def _slot(position: int, argument: Any) -> bytes:
     """Return one argument as 8 bytes, little endian, with its value in the low bytes. A structure takes more slots."""
-    if argument is None:
-        return bytes(8)
-    if isinstance(argument, Number | Scalar):
-        return _slot(position, argument.value)
-    if isinstance(argument, bytes):
-        return argument.ljust(-(-max(len(argument), 1) // 8) * 8, b"\0")
-    if isinstance(argument, Buffer):
-        return struct.pack("<Q", argument.ptr)
-    if isinstance(argument, tuple) and len(argument) == 2 and isinstance(argument[0], Buffer):
-        return struct.pack("<Q", _address(argument[0], int(argument[1])))
-    if isinstance(argument, np.generic) and argument.dtype.kind in "biuf" and argument.dtype.itemsize <= 8:
-        return argument.tobytes().ljust(8, b"\0")
-    if type(argument) is int:
-        if not -(2**31) <= argument < 2**31:
-            raise ValueError(
-                f"argument {position} is {argument}, beyond int32; pass np.int64({argument}) if the kernel takes it"
-            )
-        return struct.pack("<ixxxx", argument)
+    pack = _BY_TYPE.get(type(argument))
+    if pack is not None:
+        return pack(position, argument)
     if hasattr(argument, "__cuda_array_interface__"):
-        return struct.pack("<Q", argument.__cuda_array_interface__["data"][0])
+        return _array(position, argument)
+    if isinstance(argument, tuple) and len(argument) == 2 and isinstance(argument[0], Buffer):
+        return _WORD.pack(_address(argument[0], int(argument[1])))
     raise TypeError(
         f"argument {position} is a {type(argument).__name__}; pass an int, a numpy scalar such as np.float32(x), "
         f"a Buffer, a (Buffer, byte offset) pair, a CuPy array or None"
@@ -186,11 +201,11 @@ class PackedArguments:
         raw = b"".join(parts)
         slots = (ctypes.c_uint64 * (len(raw) // 8)).from_buffer_copy(raw)
         self._starts = list(accumulate(map(len, parts[:-1]), initial=0))  # of the arguments in the slots
-        places = [ctypes.addressof(slots) + start for start in self._starts]
+        at = ctypes.addressof(slots)
+        table = array("Q", [at + start for start in self._starts])
         for i, scalar in self._scalars:
-            places[i] = scalar.address
-        table = (ctypes.c_void_p * len(parts))(*places)
-        return moves, slots, table, ctypes.addressof(table)
+            table[i] = scalar.address
+        return moves, slots, table, table.buffer_info()[0]
 
     def replaced(self, old: Buffer, new: Any) -> PackedArguments | None:
         """Return these arguments with another one instead of a buffer, or None if the buffer is not among them."""

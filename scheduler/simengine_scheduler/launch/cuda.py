@@ -14,7 +14,7 @@ _DEFAULT_SHARED_LIMIT = 48 * 1024  # bytes of shared memory of a block; a functi
 
 
 def _three(name: str, size: Sequence[int]) -> tuple[int, int, int]:
-    padded = (*size, 1, 1, 1)[:3]
+    padded = size if type(size) is tuple and len(size) == 3 else (*size, 1, 1, 1)[:3]
     if not 1 <= len(size) <= 3 or min(padded) < 1:
         raise ValueError(
             f"{name} {tuple(size)} is not one to three positive sizes; a launch without work should not be emitted"
@@ -32,9 +32,22 @@ class CudaLaunch:
         args: arguments, as `simengine_scheduler.launch.arguments` lists them.
         buffers: the set that the buffers among the arguments belong to.
         task: how workers of executor `device` run the launch, if they can.
+        gpu: number of the GPU of the function, for an executor with several.
     """
 
-    __slots__ = ("_allowed", "_dims", "_keepalive", "_launch", "_packed", "block", "function", "grid", "shared", "task")
+    __slots__ = (
+        "_allowed",
+        "_dims",
+        "_keepalive",
+        "_launch",
+        "_packed",
+        "block",
+        "function",
+        "gpu",
+        "grid",
+        "shared",
+        "task",
+    )
 
     def __init__(
         self,
@@ -45,6 +58,7 @@ class CudaLaunch:
         args: Sequence[Any] = (),
         buffers: BufferSet | None = None,
         task: DeviceTask | None = None,
+        gpu: int | None = None,
     ) -> None:
         from cupy.cuda import driver
 
@@ -52,14 +66,16 @@ class CudaLaunch:
         self._packed = PackedArguments(args, buffers if buffers is not None else BufferSet())
         self._keepalive: Any = None
         self.task = task
+        self.gpu = gpu
         self.function = int(function)
         self.block = _three("block", block)
         self.shared = int(shared)
         self._allowed = max(self.shared, _DEFAULT_SHARED_LIMIT)  # the most that copies of this launch may ask for
-        attribute = driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-        # Other launches of the function may need more, so the limit is never lowered.
-        if self.shared > max(_DEFAULT_SHARED_LIMIT, driver.funcGetAttribute(attribute, self.function)):
-            driver.funcSetAttribute(self.function, attribute, self.shared)
+        if self.shared > _DEFAULT_SHARED_LIMIT:
+            attribute = driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            # Other launches of the function may need more, so the limit is never lowered.
+            if self.shared > driver.funcGetAttribute(attribute, self.function):
+                driver.funcSetAttribute(self.function, attribute, self.shared)
         self._set_grid(grid)
 
     @classmethod
@@ -72,9 +88,10 @@ class CudaLaunch:
         shared: int = 0,
         buffers: BufferSet | None = None,
         task: DeviceTask | None = None,
+        gpu: int | None = None,
     ) -> CudaLaunch:
         """Bind a `cupy.RawKernel`. The launch keeps the kernel alive."""
-        launch = cls(kernel.kernel.ptr, grid, block, shared, args, buffers, task)
+        launch = cls(kernel.kernel.ptr, grid, block, shared, args, buffers, task, gpu)
         launch._keepalive = kernel
         return launch
 
@@ -137,7 +154,7 @@ class CudaLaunch:
 
     def _copy(self, grid: Sequence[int], block: Sequence[int], shared: int, task: DeviceTask | None) -> CudaLaunch:
         copy = object.__new__(CudaLaunch)
-        for name in ("_allowed", "_launch", "_packed", "_keepalive", "function"):
+        for name in ("_allowed", "_launch", "_packed", "_keepalive", "function", "gpu"):
             setattr(copy, name, getattr(self, name))
         copy.task = task
         copy.block = _three("block", block)

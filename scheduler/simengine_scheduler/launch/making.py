@@ -14,6 +14,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -54,28 +55,23 @@ class StreamLaunch:
     Python issues it in its turn. It cannot be a node of a graph.
     """
 
-    __slots__ = ("function",)
+    __slots__ = ("function", "gpu")
 
     in_graphs = False
 
-    def __init__(self, function: Callable[[], Any]) -> None:
+    def __init__(self, function: Callable[[], Any], gpu: int | None = None) -> None:
         self.function = function
+        self.gpu = gpu
 
     def issue(self, stream: int) -> None:
         """Call the function with a stream handle as the current stream of the libraries that are loaded."""
         torch = sys.modules.get("torch")
-        with sys.modules["cupy"].cuda.ExternalStream(stream) if "cupy" in sys.modules else _Nothing():
+        with sys.modules["cupy"].cuda.ExternalStream(stream) if "cupy" in sys.modules else nullcontext():
             if torch is not None and torch.cuda.is_available():
                 with torch.cuda.stream(torch.cuda.ExternalStream(stream)):
                     self.function()
             else:
                 self.function()
-
-
-class _Nothing:
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, *error: object) -> None: ...
 
 
 class Calls:
@@ -84,12 +80,17 @@ class Calls:
     Args:
         segments: the table of the executor that will run them.
         buffers: the set of buffers among the arguments of kernels, if there are any.
+        gpu: number of the GPU that the calls run on, for an executor with several (option `gpus`).
     """
 
-    def __init__(self, segments: Segments, buffers: BufferSet | None = None) -> None:
+    def __init__(self, segments: Segments, buffers: BufferSet | None = None, gpu: int | None = None) -> None:
         self._segments = segments
+        self._gpu = gpu
         self._buffers = buffers
         self._kept: list[Any] = []  # arrays whose addresses are in the table
+
+    def _current(self) -> Any:
+        return nullcontext() if self._gpu is None else sys.modules["cupy"].cuda.Device(self._gpu)
 
     def segment(self, place: Any) -> int:
         """Return the id of the bytes of an array or buffer, or of (address, bytes)."""
@@ -121,7 +122,8 @@ class Calls:
             addresses: returns, for the arguments, what the kernel reads and what it writes.
         """
         values = [argument.array if isinstance(argument, Access) else argument for argument in arguments]
-        launch = CudaLaunch.from_kernel(kernel, grid, block, values, shared, self._buffers)
+        with self._current():  # a kernel has a function on each GPU
+            launch = CudaLaunch.from_kernel(kernel, grid, block, values, shared, self._buffers, gpu=self._gpu)
         return self._call(name or str(kernel.name), launch, arguments, addresses)
 
     def on_host(
@@ -146,7 +148,7 @@ class Calls:
         it touches, it touches everything.
         """
         accesses = [*map(read, reads), *map(write, writes), *map(update, updates)]
-        return self._call(name or _name_of(function), StreamLaunch(function), accesses, None)
+        return self._call(name or _name_of(function), StreamLaunch(function, self._gpu), accesses, None)
 
     def copy(self, target: Any, source: Any, name: str = "copy") -> KernelCall:
         """Return a call that copies the bytes of an array to another, within a GPU or host, or between them.
@@ -161,7 +163,7 @@ class Calls:
             )
         launch: Launch
         if on_device(target) or on_device(source):
-            launch = _DeviceCopy(to, start, nbytes)
+            launch = _DeviceCopy(to, start, nbytes, self._gpu)
         else:
             launch = PythonLaunch(partial(_move, to, start, nbytes))
         return self._call(name, launch, [write(target), read(source)], None)
@@ -194,12 +196,13 @@ def _move(target: int, source: int, nbytes: int) -> None:
 class _DeviceCopy:
     """An asynchronous copy, to or from a GPU or within one."""
 
-    __slots__ = ("_place",)
+    __slots__ = ("_place", "gpu")
 
     in_graphs = False
 
-    def __init__(self, target: int, source: int, nbytes: int) -> None:
+    def __init__(self, target: int, source: int, nbytes: int, gpu: int | None) -> None:
         self._place = target, source, nbytes
+        self.gpu = gpu
 
     def issue(self, stream: int) -> None:
         """Start the copy on a stream handle."""

@@ -5,6 +5,11 @@ streams.h    which stream a call joins, and which waits are needed
 issuer.h     the window, plans of fixed lists, and the calls of the driver
 issuer.cpp   its functions for Python
 issuer       the same functions in Python
+programs     lists of which counts choose the calls
+feed.h       which emitter's call is next
+intake.h     numbers and definitions of calls, read from Python's objects
+intake.cpp   functions of both for Python
+intake       numbers of calls in Python, by these functions
 compiling    finds the machine's compiler, and compiles shared libraries
 cache        compiled code on disk
 files        files that are replaced as a whole

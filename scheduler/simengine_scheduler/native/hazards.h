@@ -13,35 +13,57 @@ using Seq = int64_t;  // number of a call in program order; numbers grow as long
 
 // What calls of one kind touch. Calls with the same reads and writes share a combination.
 struct Combination {
-    std::vector<int32_t> reads, writes;            // an update is a write
-    std::vector<int32_t> against_reads, against_writes;  // the segments that conflict with those, each once
-    int64_t version = -1;                          // of the conflicts that these lists were made with
+    size_t first;                    // place of its segments among those of all: the ones that it reads
+    int32_t num_reads, num_writes;   // and behind them those that it writes; an update is a write
+    int32_t came = -1;               // version of the conflicts when a call with it came
+    int32_t against = -1;            // number of its lists, if there are some
+};
+
+// The segments that conflict with those of a combination, each once.
+struct Against {
+    int32_t version;  // of the conflicts
+    std::vector<int32_t> reads, writes;
 };
 
 class Hazards {
   public:
     // Sets what a segment conflicts with. A new segment has the next number.
     void set_conflicts(int32_t segment, const int32_t* others, int32_t count) {
-        if (segment == static_cast<int32_t>(conflicts_.size())) {
-            conflicts_.emplace_back();
+        if (segment == static_cast<int32_t>(writer_.size())) {
             writer_.push_back(-1);
             readers_.emplace_back();
+            conflicts_.push_back({});
         } else {
             ++version_;  // combinations that have it are expanded again
         }
-        conflicts_[segment].assign(others, others + count);
+        if (count == 1) return;  // the segment itself
+        if (count > conflicts_[segment].count) {
+            if (unused_ > 1000 && 2 * unused_ > others_.size()) pack();
+            unused_ += conflicts_[segment].count;
+            conflicts_[segment].first = others_.size();
+            others_.resize(others_.size() + count);
+        }
+        conflicts_[segment].count = count;
+        std::copy(others, others + count, others_.begin() + conflicts_[segment].first);
     }
 
     int32_t add_combination(const int32_t* reads, int64_t num_reads, const int32_t* writes, int64_t num_writes) {
-        Combination made;
-        made.writes.assign(writes, writes + num_writes);
+        combinations_.emplace_back();
+        Combination& made = combinations_.back();
+        made.first = segments_.size();
         for (int64_t i = 0; i < num_reads; ++i)
-            if (std::find(writes, writes + num_writes, reads[i]) == writes + num_writes) made.reads.push_back(reads[i]);
-        combinations_.push_back(std::move(made));
+            if (std::find(writes, writes + num_writes, reads[i]) == writes + num_writes) segments_.push_back(reads[i]);
+        made.num_reads = static_cast<int32_t>(segments_.size() - made.first);
+        made.num_writes = static_cast<int32_t>(num_writes);
+        segments_.insert(segments_.end(), writes, writes + num_writes);
         return static_cast<int32_t>(combinations_.size()) - 1;
     }
 
-    void forget_combinations() { combinations_.clear(); }
+    void forget_combinations() {
+        combinations_.clear();
+        against_.clear();
+        segments_.clear();
+    }
 
     // Forgets all calls. The next call has this number, which must be beyond all that came before.
     void begin(Seq first) {
@@ -64,18 +86,26 @@ class Hazards {
     // later one of them has waited for it because it wrote the same segment.
     const std::vector<Seq>& add(Seq seq, int32_t number) {
         Combination& own = combinations_[number];
-        if (own.version != version_) expand(own);
+        const Span reads = reads_of(own), writes = writes_of(own);
         upstream_.clear();
-        for (int32_t segment : own.against_reads) note(writer_[segment], seq);
-        for (int32_t segment : own.against_writes) {
-            note(writer_[segment], seq);
-            for (Seq reader : readers_[segment]) note(reader, seq);
+        if (own.against >= 0 && against_[own.against].version == version_) {
+            const Against& against = against_[own.against];
+            for (int32_t segment : against.reads) note(writer_[segment], seq);
+            for (int32_t segment : against.writes) note_all(segment, seq);
+        } else {
+            for (const int32_t& segment : reads)
+                for (int32_t other : conflicts_of(segment)) note(writer_[other], seq);
+            for (const int32_t& segment : writes)
+                for (int32_t other : conflicts_of(segment)) note_all(other, seq);
+            // Most calls that vary come once, for which lists would cost more than they save.
+            if (own.came == version_) expand(own);
+            own.came = version_;
         }
-        for (int32_t segment : own.writes) {
+        for (int32_t segment : writes) {
             writer_[segment] = seq;
             readers_[segment].clear();
         }
-        for (int32_t segment : own.reads) {
+        for (int32_t segment : reads) {
             std::vector<Seq>& readers = readers_[segment];
             if (readers.size() >= 16 && readers.size() == readers.capacity()) {
                 readers.erase(std::remove_if(readers.begin(), readers.end(), [&](Seq r) { return !is_live(r); }),
@@ -90,37 +120,86 @@ class Hazards {
     }
 
   private:
+    // Where the segments are that a segment conflicts with, itself included. None: it conflicts with itself only.
+    struct Conflicts {
+        size_t first = 0;
+        int32_t count = 0;
+    };
+
     void note(Seq other, Seq seq) {
         if (!is_live(other) || marked_[other - base_] == seq) return;
         marked_[other - base_] = seq;
         upstream_.push_back(other);
     }
 
-    void expand(Combination& own) {
-        own.against_writes = conflicting(own.writes);
-        own.against_reads = conflicting(own.reads);
-        own.version = version_;
-        auto covered = [&](int32_t segment) {
-            return std::binary_search(own.against_writes.begin(), own.against_writes.end(), segment);
-        };
-        own.against_reads.erase(std::remove_if(own.against_reads.begin(), own.against_reads.end(), covered),
-                                own.against_reads.end());
+    // Notes a call that wrote a segment last, and those that have read it since.
+    void note_all(int32_t segment, Seq seq) {
+        note(writer_[segment], seq);
+        for (Seq reader : readers_[segment]) note(reader, seq);
     }
 
-    std::vector<int32_t> conflicting(const std::vector<int32_t>& segments) const {
+    // Some segments in a row.
+    struct Span {
+        const int32_t *first, *last;
+        const int32_t* begin() const { return first; }
+        const int32_t* end() const { return last; }
+    };
+
+    Span reads_of(const Combination& own) const {
+        return {segments_.data() + own.first, segments_.data() + own.first + own.num_reads};
+    }
+    Span writes_of(const Combination& own) const {
+        return {reads_of(own).last, reads_of(own).last + own.num_writes};
+    }
+    Span conflicts_of(const int32_t& segment) const {
+        const Conflicts& found = conflicts_[segment];
+        if (!found.count) return {&segment, &segment + 1};
+        return {others_.data() + found.first, others_.data() + found.first + found.count};
+    }
+
+    // Leaves out the places of conflicts that have moved.
+    void pack() {
+        std::vector<int32_t> kept;
+        for (Conflicts& own : conflicts_) {
+            const auto from = others_.begin() + own.first;
+            own.first = kept.size();
+            kept.insert(kept.end(), from, from + own.count);
+        }
+        others_.swap(kept);
+        unused_ = 0;
+    }
+
+    void expand(Combination& own) {
+        if (own.against < 0) {
+            own.against = static_cast<int32_t>(against_.size());
+            against_.emplace_back();
+        }
+        Against& made = against_[own.against];
+        made = {version_, conflicting(reads_of(own)), conflicting(writes_of(own))};
+        auto covered = [&](int32_t segment) {
+            return std::binary_search(made.writes.begin(), made.writes.end(), segment);
+        };
+        made.reads.erase(std::remove_if(made.reads.begin(), made.reads.end(), covered), made.reads.end());
+    }
+
+    std::vector<int32_t> conflicting(const Span& segments) const {
         std::vector<int32_t> found;
-        for (int32_t segment : segments)
-            found.insert(found.end(), conflicts_[segment].begin(), conflicts_[segment].end());
+        for (const int32_t& segment : segments)
+            for (int32_t other : conflicts_of(segment)) found.push_back(other);
         std::sort(found.begin(), found.end());
         found.erase(std::unique(found.begin(), found.end()), found.end());
         return found;
     }
 
-    int64_t version_ = 0;
-    std::vector<std::vector<int32_t>> conflicts_;  // of each segment, itself included
+    int32_t version_ = 0;
+    std::vector<Conflicts> conflicts_;        // of each segment
+    std::vector<int32_t> others_;             // with which they conflict
+    size_t unused_ = 0;                       // of these
+    std::vector<Seq> writer_;                 // of each segment: the call that wrote it last
+    std::vector<std::vector<Seq>> readers_;   // and those that have read it since
     std::vector<Combination> combinations_;
-    std::vector<Seq> writer_;                 // of each segment
-    std::vector<std::vector<Seq>> readers_;   // of each segment, since it was written last
+    std::vector<Against> against_;
+    std::vector<int32_t> segments_;           // of all combinations
     Seq base_ = 0;
     std::vector<uint8_t> alive_;              // of each call from base_ on
     std::vector<Seq> marked_;                 // of each call from base_ on: the call that found it last

@@ -121,7 +121,7 @@ def _on_device(order: Sequence[KernelCall], driver: Driver) -> list[float]:
 def _launching(order: Sequence[KernelCall], driver: Driver, options: Options) -> float:
     """The least time of the host for the launches of calls on one stream [us]."""
     stream, compiled = driver.create_stream(), make_compiled(options, driver)
-    numbers = None if compiled is None else compiled.numbers(order)
+    numbers = None if compiled is None else compiled.numbers(list(order))
 
     def by_python() -> None:
         for call in order:

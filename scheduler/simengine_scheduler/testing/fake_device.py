@@ -43,6 +43,17 @@ class FakeDevice:
         self._clock = 0
         self._handles = 1000
         self._fault: BaseException | None = None
+        self.gpu = 0  # the current one
+        self._gpus = {0: 0}  # of streams and events
+
+    def use_gpu(self, number: int) -> int:
+        """Make a GPU current. Returns the one before."""
+        before, self.gpu = self.gpu, number
+        return before
+
+    def gpu_of(self, handle: int) -> int:
+        """Return the GPU of a stream or an event."""
+        return self._gpus.get(handle, 0)
 
     def launch(
         self, body: Callable[..., None], arguments: Sequence[Any] = (), buffers: BufferSet | None = None
@@ -75,6 +86,7 @@ class FakeDevice:
         """Return a new stream."""
         self._handles += 1
         self._queues[self._handles] = deque()
+        self._gpus[self._handles] = self.gpu
         return self._handles
 
     def destroy_stream(self, stream: int) -> None:
@@ -88,6 +100,7 @@ class FakeDevice:
         self._handles += 1
         self._records[self._handles] = 0
         self._executed[self._handles] = {0}
+        self._gpus[self._handles] = self.gpu
         return self._handles
 
     def destroy_event(self, event: int) -> None:
@@ -97,6 +110,8 @@ class FakeDevice:
     def record(self, event: int, stream: int) -> None:
         """Put an event behind the stream's work."""
         self._check()
+        if self.gpu_of(event) != self.gpu_of(stream):
+            raise ValueError(f"event {event} and stream {stream} are of different GPUs")
         self._records[event] += 1
         self._queues[stream].append(("record", (event, self._records[event])))
 

@@ -1,4 +1,5 @@
 // Issues random programs on a driver whose streams are threads, and compares their results with those of program order.
+// Then lists of which counts choose the calls, where the host reads what the threads have counted.
 // The test builds it with sanitizers: a missing wait is a race of two threads. Prints the number of programs.
 #include <condition_variable>
 #include <cstdio>
@@ -10,6 +11,7 @@
 #include <thread>
 
 #include "issuer.h"
+#include "programs.h"
 
 namespace {
 
@@ -77,8 +79,10 @@ struct Body {
     std::vector<int32_t> reads, writes;
     uint64_t addend = 0;
     std::vector<uint64_t>* cells = nullptr;
+    int32_t* count = nullptr;  // which it writes, if it counts
 
     void run() const {
+        if (count) *count = static_cast<int32_t>((*cells)[reads[0]] >> 5) & 3;
         uint64_t sum = addend;
         for (int32_t cell : reads) sum = sum * 1099511628211u + (*cells)[cell];
         for (int32_t cell : writes) (*cells)[cell] = (*cells)[cell] * 31 + sum;
@@ -112,7 +116,8 @@ int query(int64_t event) { return as<Event>(event)->is_done() ? 0 : issue::NOT_R
 
 void program(std::mt19937& draw) {
     auto below = [&](int n) { return static_cast<int>(draw() % n); };
-    const int cells = 1 + below(12), count = below(120), streams = 1 + below(4), window = 1 + below(12);
+    const int cells = 1 + below(12), count = below(120), streams = 1 + below(4);
+    const int window = below(4) ? 1 + below(12) : 1 + below(256);
     std::vector<uint64_t> memory(cells, 1), expected(cells, 1);
     issue::Issuer issuer({launch, record, wait, query}, streams, window, below(3), below(2) == 1);
     for (int32_t s = 0; s < cells; ++s) issuer.hazards.set_conflicts(s, &s, 1);
@@ -179,12 +184,85 @@ void program(std::mt19937& draw) {
     }
 }
 
+// Lists of their own cells: count, one call or none between, an await, a call by the count, and a last one.
+void counted(std::mt19937& draw) {
+    auto below = [&](int n) { return static_cast<int>(draw() % n); };
+    const int lists = 1 + below(8), streams = 1 + below(16), window = 4 + below(4) * below(80), rounds = 3;
+    const bool in_order = below(4) == 0, polling = !in_order && below(2) == 0;
+    std::vector<uint64_t> memory(lists, 1), expected(lists, 1);
+    std::vector<int32_t> counts(lists, 0), expected_counts(lists, 0);
+    issue::Issuer issuer({launch, record, wait, query}, streams, window, below(3), polling);
+    issue::Programs programs(issuer);
+    std::deque<Body> bodies;
+    auto define = [&](int32_t list, bool counts_it, uint64_t addend) {
+        bodies.push_back({{list}, {}, addend, &memory, counts_it ? &counts[list] : nullptr});
+        if (!counts_it) bodies.back().writes = {list};
+        issue::Call call;
+        call.function = 1;
+        call.arguments = handle_of(&bodies.back());
+        const int32_t touched[] = {2 * list, 2 * list + 1};  // the cell and the count
+        call.combination = counts_it ? issuer.hazards.add_combination(touched, 1, touched + 1, 1)
+                                     : issuer.hazards.add_combination(touched + 1, 1, touched, 1);
+        issuer.calls.push_back(call);
+        return static_cast<int64_t>(issuer.calls.size()) - 1;
+    };
+    std::vector<int32_t> chosen;
+    std::vector<int> between(lists), tables(lists);
+    for (int32_t s = 0; s < 2 * lists; ++s) issuer.hazards.set_conflicts(s, &s, 1);
+    for (int32_t list = 0; list < lists; ++list) {
+        between[list] = below(3);
+        tables[list] = programs.add_table();
+        for (int32_t k = 1; k < 4; ++k) programs.set(tables[list], k, static_cast<int32_t>(define(list, false, 100 + k)));
+        std::vector<int64_t> words = {issue::Entry::CALL, define(list, true, 0), 0};
+        for (int k = 0; k < between[list]; ++k) words.insert(words.end(), {issue::Entry::CALL, define(list, false, 7 + k), 0});
+        words.insert(words.end(), {issue::Entry::AWAIT, 0, 0});
+        words.insert(words.end(), {issue::Entry::COUNTED, tables[list], handle_of(&counts[list])});
+        words.insert(words.end(), {issue::Entry::CALL, define(list, false, 3), 0});
+        chosen.push_back(programs.add(words.data(), words.size() / 3));
+    }
+    std::vector<std::unique_ptr<Event>> events;
+    std::vector<int64_t> free_events;
+    for (int i = 0; i < std::max(window, lists); ++i) {
+        events.push_back(std::make_unique<Event>());
+        free_events.push_back(handle_of(events.back().get()));
+    }
+    Event fork;
+    for (int round = 0; round < rounds; ++round) {
+        std::vector<std::unique_ptr<Stream>> workers;
+        std::vector<int64_t> handles;
+        for (int s = 0; s < streams; ++s) {
+            workers.push_back(std::make_unique<Stream>());
+            handles.push_back(handle_of(workers.back().get()));
+        }
+        issuer.begin(handles.data(), handle_of(&fork), free_events.data(), window, round == 1);
+        programs.begin(chosen.data(), lists, handles[0], in_order ? free_events.data() : nullptr);
+        for (issue::Pause pause; (pause = programs.run()) != issue::ENDED; programs.resume())
+            if (pause != issue::ARRIVED) std::abort();
+        if (issuer.drain() != issue::DONE) std::abort();
+    }
+    for (int round = 0; round < rounds; ++round)
+        for (int32_t list = 0; list < lists; ++list) {
+            auto work = [&](uint64_t addend) { Body{{list}, {list}, addend, &expected}.run(); };
+            Body{{list}, {}, 0, &expected, &expected_counts[list]}.run();
+            for (int k = 0; k < between[list]; ++k) work(7 + k);
+            if (expected_counts[list]) work(100 + expected_counts[list]);
+            work(3);
+        }
+    if (memory != expected || counts != expected_counts) {
+        std::puts("results of counted lists differ from those of program order");
+        std::exit(1);
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     const int programs = argc > 1 ? std::atoi(argv[1]) : 100;
     std::mt19937 draw(argc > 2 ? std::atoi(argv[2]) : 0);
-    for (int i = 0; i < programs; ++i) program(draw);
+    for (int i = 0; i < programs; ++i) {
+        program(draw);
+        counted(draw);
+    }
     std::printf("%d\n", programs);
     return 0;
 }
