@@ -436,9 +436,12 @@ def source_of(kernel: Kernel, definitions: list[str], entry: str, after_headers:
 def kernel_source(kernel: Kernel, target: str) -> str:
     """Complete source of a kernel for "cuda" or "task", which is a body for workers of the executor `device`.
 
-    The build defines REAL, REAL_IS_FLOAT and LANES, and TASK_NAME for tasks.
+    The build defines REAL, REAL_IS_FLOAT and LANES, and TASK_NAME for tasks. Bodies are linked with each other, and the
+    linker takes types of one name for one type, with the methods of any of them: so all but the entry point of a task,
+    such as its `Model`, has no name for the linker.
     """
     entry = {"cuda": _cuda_entry, "task": _task_entry}[target](kernel)
-    if kernel.unit != "column":
-        entry = f"{world_function(kernel)}\n{entry}"
-    return source_of(kernel, ["#define AS_TASK"] if target == "task" else [], entry)
+    function = "" if kernel.unit == "column" else world_function(kernel)
+    if target == "cuda":
+        return source_of(kernel, [], f"{function}\n{entry}" if function else entry)
+    return source_of(kernel, ["#define AS_TASK", "namespace {"], f"{function}\n}}  // namespace\n{entry}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from simengine.kernels.cuda_build import compile_task, device_body, keep_worker, task_lanes
@@ -20,6 +22,16 @@ def test_bodies_of_other_lanes_and_units_link_to_one_worker() -> None:
     assert {(body.threads, body.registers) for body in bodies} == {(32, 168)}
     code = link_worker(bodies, 32, 168, ARCH, keep_worker)
     assert code[:4] == b"\x7fELF"
+
+
+def test_bodies_that_are_linked_keep_the_sizes_of_their_own_models() -> None:
+    # a model has the dofs of a world in one body and those of an island in the other; methods with names are merged
+    island = next(kernel for kernel in all_kernels() if kernel.name == "pgs_descend_islands")
+    bodies = tuple(device_body(kernel, "float32", 32, ARCH) for kernel in (catalogue.single(catalogue.GUARD), island))
+    names = re.findall(rb"_Z[0-9A-Za-z_]+", link_worker(bodies, 32, 168, ARCH, keep_worker))
+    of_models = [name for name in names if b"5Model" in name]
+    assert of_models
+    assert all(b"_GLOBAL__N_" in name for name in of_models)
 
 
 def test_what_a_body_is_called_tells_it_from_all_others() -> None:

@@ -20,7 +20,9 @@ class DeviceBody:
 
     Attributes:
         name: of the function. Two bodies of one list must not have one name.
-        code: its intermediate code (see `simengine_scheduler.device.compile_body`), or a function that returns it.
+        code: its intermediate code (see `simengine_scheduler.device.compile_body`), or a function that returns it. The
+            linker takes types of one name in several bodies for one type. So types of which bodies have versions of
+            their own belong in an unnamed namespace.
         threads: of the block that calls it, as (threads, 1, 1); a multiple of 32. With executor option `merged` they
             may be the first threads of a larger block.
         registers: most registers of a thread. Bodies with the same threads, registers and family share workers, so
