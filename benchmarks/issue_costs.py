@@ -14,6 +14,9 @@ shards is left out in each run.
     fresh     the same, and no combination of segments came before
     made      the same, and generators make the calls when they are asked for them; what making them takes by itself
               stands beside
+    kernels   generators make calls of CUDA kernels over known arrays with `Calls.kernel`, with other numbers; compiled
+              code alone issues them, to the driver that does nothing
+    forms     the same with `Calls.form`
 
 The hazard check alone, with a window of 32, is measured on the lists of `benchmarks/hazard_check.py`: `first` when all
 calls are new to the check, and `again` afterwards.
@@ -34,6 +37,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 from time import process_time
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -41,7 +45,7 @@ import numpy as np
 from benchmarks.hazard_check import LISTS, build, measure, start_nanoseconds
 from simengine.cli.machine import result_header
 from simengine.cli.result_file import write_json
-from simengine_scheduler import FixedList, KernelCall, Segments, make_executor
+from simengine_scheduler import Calls, FixedList, KernelCall, Segments, make_executor, read, update, write
 from simengine_scheduler.core import Arrival, Counted, CountedList
 from simengine_scheduler.executors.compiled import CompiledCalls
 from simengine_scheduler.launch import BufferSet
@@ -49,6 +53,8 @@ from simengine_scheduler.native.issuer import Issuer
 from simengine_scheduler.testing.null_driver import NullDriver, NullLaunch
 
 SHARDS, STAGES, FIELDS = 64, 20, 6
+MADE = ("made", "kernels", "forms")
+USES = (read, read, read, write, write, update)  # of the fields of a call
 
 
 class Work:
@@ -62,6 +68,10 @@ class Work:
         self.lists = [FixedList(calls) for calls in self.shards]
         self._numbers = [[self._buffers.scalar(0) for _ in calls] for calls in self.shards]
         self.counted = [_Counted(calls) for calls in self.shards]
+        self._kernel: Any = SimpleNamespace(kernel=SimpleNamespace(ptr=1), name="stage")
+        self._arrays = [[_Array(64 * shard + k) for k in range(STAGES + FIELDS)] for shard in range(SHARDS)]
+        self._calls = Calls(table)
+        self._form = self._calls.form(self._kernel, (128,), np.int32, np.float32, *USES)
 
     def call(self, shard: int, stage: int, prefix: str = "field") -> KernelCall:
         """Make a call that reads what the stage before has written."""
@@ -82,6 +92,9 @@ class Work:
             return [self._numbered(shard) for shard in chosen]
         if kind == "emitted":
             return [iter(self.shards[shard]) for shard in chosen]
+        if kind in ("kernels", "forms"):
+            make = self._kernels if kind == "kernels" else self._forms
+            return [make(arrays) for arrays in (self._arrays[shard] for shard in chosen)]
         prefix = "field" if kind == "scalars" else f"run{self._made}"
         new = [self._new(shard, prefix) for shard in chosen]
         return new if kind == "made" else [iter(list(calls)) for calls in new]
@@ -90,11 +103,32 @@ class Work:
         for stage in range(STAGES):
             yield self.call(shard, stage, prefix)
 
+    def _kernels(self, arrays: list[_Array]) -> Iterator[KernelCall]:
+        for stage in range(STAGES):
+            self._made += 1
+            used = (use(array) for use, array in zip(USES, arrays[stage : stage + FIELDS], strict=True))
+            yield self._calls.kernel(self._kernel, (4,), (128,), self._made, np.float32(0.5), *used)
+
+    def _forms(self, arrays: list[_Array]) -> Iterator[KernelCall]:
+        for stage in range(STAGES):
+            self._made += 1
+            yield self._form((4,), self._made, 0.5, *arrays[stage : stage + FIELDS])
+
     def _numbered(self, shard: int) -> Iterator[KernelCall]:
         self._made += 1
         for call, number in zip(self.shards[shard], self._numbers[shard], strict=True):
             number.value = self._made
             yield call
+
+
+class _Array:
+    """An array of 1024 numbers on a GPU, of which there is an address only."""
+
+    def __init__(self, number: int) -> None:
+        self.__cuda_array_interface__ = {
+            **{"shape": (1024,), "typestr": "<f4", "strides": None, "version": 3},
+            "data": (4096 * (1 + number), False),
+        }
 
 
 class _Counted:
@@ -135,7 +169,7 @@ def issue_us(executor: str, kind: str, compiled: bool, repeats: int) -> dict[str
             assert driver.called - before == (calls if compiled else 0)
             if repeat >= 5:
                 samples.append(1e6 * elapsed / calls)
-                if kind == "made":
+                if kind in MADE:
                     began = process_time()
                     deque(chain(*work.run(kind, chosen)), maxlen=0)
                     making.append(1e6 * (process_time() - began) / calls)
@@ -180,8 +214,9 @@ def main() -> int:
     rows = [
         issue_us(executor, kind, compiled, options.repeats)
         for executor in ("serial", "streams")
-        for kind in ("emitted", "fixed", "counted", "numbers", "scalars", "fresh", "made")
+        for kind in ("emitted", "fixed", "counted", "numbers", "scalars", "fresh", *MADE)
         for compiled in (False, True)
+        if compiled or kind not in ("kernels", "forms")
     ]
     start = start_nanoseconds(32, 31)
     checks = [
@@ -191,10 +226,10 @@ def main() -> int:
     header = result_header("python -m benchmarks.issue_costs " + " ".join(sys.argv[1:]))
     write_json({**header, "issue": rows, "checks": checks}, options.json)
     if str(options.json) != "-":
-        for python, compiled in zip(rows[::2], rows[1::2], strict=True):
-            times = f"{python['median_us']:7.2f} us in Python {compiled['median_us']:7.2f} us compiled"
-            making = f", of which making {compiled['making_us']:.2f} us" if "making_us" in compiled else ""
-            print(f"{python['executor']:8} {python['list']:8} {times}{making}")
+        for row in rows:
+            how = "compiled" if row["compiled"] else "in Python"
+            making = f", of which making {row['making_us']:.2f} us" if "making_us" in row else ""
+            print(f"{row['executor']:8} {row['list']:8} {row['median_us']:7.2f} us {how}{making}")
         for row in checks:
             times = f"{row['python_ns']:5} ns in Python, {row['first_ns']:4} ns first and {row['again_ns']:4} ns again"
             print(f"check    {row['list']:8} {times}")

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class _Named:
+class _Named(NamedTuple):
     """A piece of one buffer: a whole shard (`partition` is None), or one member of a family that divides the shard."""
 
     buffer: str
@@ -27,8 +25,7 @@ class _Named:
         return self.partition[0] != other.partition[0]
 
 
-@dataclass(frozen=True, slots=True)
-class _Range:
+class _Range(NamedTuple):
     """The bytes [start, start + nbytes) of an address space."""
 
     name: str
@@ -78,7 +75,9 @@ class Segments:
         segment = self._ids.get(key)
         if segment is None:
             piece = _Named(*key)
-            siblings = self._siblings.setdefault((buffer, shard), [])
+            siblings = self._siblings.get((buffer, shard))
+            if siblings is None:
+                siblings = self._siblings[buffer, shard] = []
             segment = self._register(piece, [s for s in siblings if piece.overlaps(self._pieces[s])])  # type: ignore[arg-type]
             self._ids[key] = segment
             siblings.append(segment)

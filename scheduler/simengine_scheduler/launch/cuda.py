@@ -13,7 +13,8 @@ from .tasks import DeviceTask
 _DEFAULT_SHARED_LIMIT = 48 * 1024  # bytes of shared memory of a block; a function must be told to allow more
 
 
-def _three(name: str, size: Sequence[int]) -> tuple[int, int, int]:
+def three_sizes(name: str, size: Sequence[int]) -> tuple[int, int, int]:
+    """Return one to three sizes as three. Raises ValueError if they are none."""
     padded = size if type(size) is tuple and len(size) == 3 else (*size, 1, 1, 1)[:3]
     if not 1 <= len(size) <= 3 or min(padded) < 1:
         raise ValueError(
@@ -68,7 +69,7 @@ class CudaLaunch:
         self.task = task
         self.gpu = gpu
         self.function = int(function)
-        self.block = _three("block", block)
+        self.block = three_sizes("block", block)
         self.shared = int(shared)
         self._allowed = max(self.shared, _DEFAULT_SHARED_LIMIT)  # the most that copies of this launch may ask for
         if self.shared > _DEFAULT_SHARED_LIMIT:
@@ -122,7 +123,7 @@ class CudaLaunch:
         return self._packed.words()
 
     def _set_grid(self, grid: Sequence[int]) -> None:
-        self.grid = _three("grid", grid)
+        self.grid = three_sizes("grid", grid)
         self._dims = (self.function, *self.grid, *self.block, self.shared)
 
     def with_grid(self, grid: Sequence[int]) -> CudaLaunch:
@@ -157,7 +158,7 @@ class CudaLaunch:
         for name in ("_allowed", "_launch", "_packed", "_keepalive", "function", "gpu"):
             setattr(copy, name, getattr(self, name))
         copy.task = task
-        copy.block = _three("block", block)
+        copy.block = three_sizes("block", block)
         copy.shared = int(shared)
         copy._set_grid(grid)
         return copy
@@ -169,3 +170,7 @@ class CudaLaunch:
         if bound[0] != packed.buffers.moves:
             bound = packed.current()
         self._launch(*self._dims, stream, bound[3], 0)
+
+    def issue_with(self, grid: tuple[int, int, int], stream: int, arguments: int) -> None:
+        """Start the kernel with another grid and table of arguments, of which this is the address."""
+        self._launch(self.function, *grid, *self.block, self.shared, stream, arguments, 0)

@@ -21,9 +21,10 @@ from typing import Any
 
 from ..core.calls import KernelCall, Launch
 from ..core.segments import Segments
-from .arguments import BufferSet
+from .arguments import BufferSet, address_of
 from .arrays import bytes_of, is_array, on_device
 from .cuda import CudaLaunch
+from .forms import KernelForm, Places
 from .host import PythonLaunch
 
 Addresses = Callable[..., tuple[Iterable[Any], Iterable[Any]]]
@@ -87,7 +88,8 @@ class Calls:
         self._segments = segments
         self._gpu = gpu
         self._buffers = buffers
-        self._kept: list[Any] = []  # arrays whose addresses are in the table
+        self._kept: dict[int, Any] = {}  # arrays whose addresses are in the table
+        self._places = Places(self._place_of)
 
     def _current(self) -> Any:
         return nullcontext() if self._gpu is None else sys.modules["cupy"].cuda.Device(self._gpu)
@@ -98,7 +100,7 @@ class Calls:
             start, nbytes = place
         else:
             start, nbytes = bytes_of(place)
-            self._kept.append(place)
+            self._kept[id(place)] = place
         return self._segments.register_range("array", start, max(1, nbytes))
 
     def kernel(
@@ -125,6 +127,31 @@ class Calls:
         with self._current():  # a kernel has a function on each GPU
             launch = CudaLaunch.from_kernel(kernel, grid, block, values, shared, self._buffers, gpu=self._gpu)
         return self._call(name or str(kernel.name), launch, arguments, addresses)
+
+    def form(
+        self, kernel: Any, block: Sequence[int], *kinds: Any, shared: int = 0, name: str | None = None
+    ) -> KernelForm:
+        """Return what makes calls of a CUDA kernel faster than `kernel`: `form(grid, *arguments)` is one.
+
+        Args:
+            kernel: a `cupy.RawKernel`.
+            block: one to three sizes.
+            kinds: of the arguments: `read`, `write` or `update` for an array on the GPU, and a scalar type of NumPy
+                for a number.
+            shared: dynamic shared memory of a block [bytes].
+            name: of the calls; None for that of the kernel.
+
+        Raises:
+            TypeError: a kind is none of these.
+        """
+        uses = [kind.args[0] if isinstance(kind, partial) and kind.func is Access else kind for kind in kinds]
+        with self._current():
+            launch = CudaLaunch.from_kernel(kernel, (1,), block, (), shared, gpu=self._gpu)
+        return KernelForm(launch, name or str(kernel.name), uses, self._places, self._segments.everything)
+
+    def _place_of(self, array: Any) -> tuple[int, int]:
+        start, nbytes = bytes_of(array)
+        return address_of(array), self._segments.register_range("array", start, max(1, nbytes))
 
     def on_host(
         self, function: Callable[..., Any], *arguments: Any, name: str | None = None, addresses: Addresses | None = None
