@@ -105,6 +105,30 @@ def test_those_that_are_close_take_more_turns_than_those_that_are_far(clock: Clo
     assert executor.executor is made["second"]
 
 
+class Learner(Slow):
+    """Takes less time the more runs it has had."""
+
+    def run(self, emitters: Any) -> Any:
+        self.seconds *= 0.97
+        return super().run(emitters)
+
+
+@pytest.mark.parametrize(("first", "chosen"), [(2e-3, "learner"), (20e-3, "steady")])
+def test_a_candidate_that_learns_has_more_turns(clock: Clock, first: float, chosen: str) -> None:
+    made: dict[str, Slow] = {}
+
+    def make(name: str, options: Options) -> Executor:
+        made[name] = Slow(name, 0.5e-3, clock) if name == "steady" else Learner(name, first, clock)
+        return made[name]
+
+    executor = AutoExecutor(Options(candidates="steady+learner"), make)
+    _, calls = counting(1)
+    while executor.undecided:
+        executor.run([calls()])
+    assert executor.executor is made[chosen]
+    assert made["steady"].ran <= 24 < made["learner"].ran <= 84  # a turn that is not timed, and 20 that are
+
+
 def test_a_turn_lasts_until_everything_has_ended(clock: Clock) -> None:
     executor, made = of(clock, first=1e-3, second=1e-3)
     for name, late in (("first", 9e-3), ("second", 1e-3)):  # what runs on after the calls were issued

@@ -4,8 +4,8 @@
     turn of  graph-cached  streams  graph-cached  ...    graph-cached
              └─ first turns: not timed ─┘└─ timed ─┘     └─ the fastest, untimed
 
-A turn is a few runs. Candidates that take far longer than the best have no further turns. If what is run changes much
-afterwards, in kind or length, candidates take turns again.
+A turn is a few runs. Candidates that take far longer than the best have no further turns, unless they get faster from
+turn to turn. If what is run changes much afterwards, in kind or length, candidates take turns again.
 
 Invariants
     1. One candidate runs each run, and everything has completed before another candidate takes a turn. Every executor
@@ -220,7 +220,7 @@ class AutoExecutor(Executor):
         """Give the turn to the candidate with the fewest turns, or end the trials."""
         timed = [candidate for candidate in self._candidates if len(candidate.times) >= 2]
         best = min((candidate.typical for candidate in timed), default=0.0)
-        close = [c for c in self._candidates if c not in timed or c.typical <= _FAR * best]
+        close = [c for c in self._candidates if c not in timed or c.typical <= _FAR * best or c.learns]
         due = [candidate for candidate in close if len(candidate.times) < candidate.rounds]
         if len(close) > 1 and due:
             self._at = min(due, key=lambda candidate: candidate.turns)

@@ -12,6 +12,8 @@ from .base import Executor
 
 _ROUNDS = 5  # timed turns of each candidate that stays
 _LONG_ROUNDS = 2  # timed turns if runs are long; one alone may be disturbed by other programs
+_MOST_ROUNDS = 20  # timed turns of a candidate that gets faster from turn to turn
+_LEARNS = 0.95  # its latest turn took less than this share of the best before
 _LONG = 0.05  # a run that takes longer is long [s]
 _MUCH = 2.0  # how many times more or fewer calls a run may have than in the trials
 
@@ -28,13 +30,20 @@ class Candidate:
 
     @property
     def rounds(self) -> int:
-        """How many timed turns it is due."""
-        return _LONG_ROUNDS if self.long else _ROUNDS
+        """How many timed turns it is due: one more as long as it learns."""
+        return max(_LONG_ROUNDS if self.long else _ROUNDS, len(self.times) + self.learns)
+
+    @property
+    def learns(self) -> bool:
+        """Whether it still gets faster, as an executor does that keeps graphs or scripts of lists which vary."""
+        times = self.times
+        return 2 <= len(times) < _MOST_ROUNDS and times[-1] < _LEARNS * min(times[:-1])
 
     @property
     def typical(self) -> float:
-        """The mean of the better half of its turns [s]. A single candidate has no turns, and its time is 0."""
-        best = sorted(self.times)[: (len(self.times) + 1) // 2]
+        """The mean of the better half of its latest turns [s]. A single candidate has no turns, and its time is 0."""
+        latest = self.times[-_ROUNDS:]
+        best = sorted(latest)[: (len(latest) + 1) // 2]
         return sum(best) / len(best) if best else 0.0
 
     def note(self, turn: Turn) -> None:
