@@ -12,6 +12,7 @@ import pytest
 from benchmarks.performance import lists
 from benchmarks.performance.results import scheduler_rows
 from simengine.backends.cuda import _MEASURED
+from tests.benchmarks import varying_lists
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = scheduler_rows()
@@ -248,6 +249,15 @@ def test_lists_that_vary_on_the_host() -> None:
     says(f"{len(names)} of these lists in either form were run: `threads` is {gains} times as fast as `serial`")
     says(f"`auto` takes {shares} times as long as the faster of the two")
     says(f"spread by up to {100 * max(row['spread'] for row in rows):.0f} %")
+
+
+def test_lists_that_vary_on_a_gpu() -> None:
+    result = json.loads((ROOT / "benchmarks/results/varying_lists_h200.json").read_text(encoding="utf-8"))
+    rows = result["rows"]
+    assert all(row["legal"] and row["equal"] and not row["error"] and row["bound"] for row in rows)
+    assert "\n".join(varying_lists.table(rows)) in PAGE
+    for sentence in varying_lists.sentences(rows):
+        says(sentence)
 
 
 def test_what_was_run() -> None:

@@ -1,0 +1,76 @@
+"""The table of lists that vary, on a GPU, as docs/executors.md has it."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+Row = dict[str, Any]
+HEAD = [
+    "| list | calls | work | longest chain | launches | `serial` | window | graphs | `auto` |",
+    "|---|---|---|---|---|---|---|---|---|",
+]
+
+
+def by_list(rows: Sequence[Row]) -> dict[str, dict[str, Row]]:
+    """Rows by list and executor."""
+    found: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        found.setdefault(row["workload"], {})[row["executor"]] = row
+    return found
+
+
+def best(of: dict[str, Row], kind: str) -> Row:
+    """The fastest executor of a kind: with a window, or with graphs."""
+    names = [name for name in of if name not in ("auto", "serial") and name.startswith("graph") == (kind == "graphs")]
+    return min((of[name] for name in names), key=lambda row: float(row["us_per_step"]))
+
+
+def varies(name: str) -> bool:
+    """Whether the form of a list is new in each step."""
+    return "form=fixed" not in name and not name.startswith("wired")
+
+
+def table(rows: Sequence[Row]) -> list[str]:
+    """The lines of the table, in microseconds a step."""
+    lines = list(HEAD)
+    for name, of in by_list(rows).items():
+        bound = of["serial"]["bound"]
+        numbers = [bound[part] for part in ("calls", "work_us", "chain_us", "launch_us")]
+        numbers.append(of["serial"]["us_per_step"])
+        chosen = [
+            f"{row['us_per_step']:,.0f} (`{row['executor']}`)" for row in (best(of, "window"), best(of, "graphs"))
+        ]
+        cells = [f"`{name}`", *(f"{number:,.0f}" for number in numbers), *chosen, f"{of['auto']['us_per_step']:,.0f}"]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def sentences(rows: Sequence[Row]) -> list[str]:
+    """What the page says of the table."""
+    lists = by_list(rows)
+    varying = {name: of for name, of in lists.items() if varies(name)}
+
+    def gains(over: str) -> list[float]:
+        others = [best(of, "graphs") if over == "graphs" else of["serial"] for of in varying.values()]
+        pairs = zip(others, varying.values(), strict=True)
+        return [other["us_per_step"] / best(of, "window")["us_per_step"] for other, of in pairs]
+
+    def gained(over: str) -> str:
+        found = gains(over)
+        mean = statistics.geometric_mean(found)
+        return f"{mean:.2f} times as fast as {over} in the mean ({min(found):.2f} to {max(found):.2f})"
+
+    shares = []
+    for of in lists.values():
+        fastest = min(row["us_per_step"] for name, row in of.items() if name != "auto")
+        shares.append(of["auto"]["us_per_step"] / fastest)
+    within = sum(share <= 1.05 for share in shares)
+    return [
+        f"On the {len(varying)} lists whose form is new in each step, the best executor with a window is",
+        gained("graphs"),
+        gained("`serial`"),
+        f"`auto` is within 5 % of the fastest on {within} of {len(lists)} lists",
+        f"and takes at most {max(shares):.2f} times as long",
+    ]
