@@ -12,7 +12,7 @@ from simengine.plan.issue import Issue
 from simengine_scheduler import Executor, Trace
 from simengine_scheduler.executors import AutoExecutor, run_repeatedly
 
-_TRIED = 4  # steps of a trial of executors, where one call makes several
+_TRIED = 8  # steps of a trial of executors, where one call makes several
 _MOST_CALLS = 2048  # calls issued together; a larger CUDA graph takes long to build
 
 

@@ -129,15 +129,15 @@ class AutoExecutor(Executor):
 
         Args:
             emitters: as for other executors.
-            rounds: how many rounds of work the calls make, each of which counts as a run of a turn.
+            rounds: how many rounds of work the calls make. Times of turns are those of a call and round.
         """
         if not isinstance(emitters, list):
             emitters = list(emitters)
-        return self._run(emitters, lambda executor: executor.run(emitters), rounds, rounds)
+        return self._run(emitters, lambda executor: executor.run(emitters), rounds)
 
     def repeat(self, lists: Sequence[FixedList], times: int) -> Trace:
         """Run fixed lists `times` times. All rounds together are one run of a turn."""
-        return self._run(lists, lambda executor: run_repeatedly(executor, lists, times), times, 1)
+        return self._run(lists, lambda executor: run_repeatedly(executor, lists, times), times)
 
     def synchronize(self) -> None:
         """Block the host until everything that was issued has completed."""
@@ -152,11 +152,11 @@ class AutoExecutor(Executor):
         for candidate in (*self._candidates, *([self._other] if self._other else ())):
             candidate.executor.close()
 
-    def _run(self, emitters: Sequence[Any], run: Callable[[Executor], Trace], times: int, runs: int) -> Trace:
+    def _run(self, emitters: Sequence[Any], run: Callable[[Executor], Trace], times: int) -> Trace:
         if self._chosen is None and not self._can_run(self._at, emitters):
             self._leave_out(emitters)
         if self._chosen is None:
-            return self._try(run, times, runs)
+            return self._try(run, times)
         if self._other is not None and not self._can_run(self._chosen, emitters):
             self._chosen.executor.synchronize()
             trace = run(self._other.executor)
@@ -196,7 +196,7 @@ class AutoExecutor(Executor):
         with suppress(Exception):
             candidate.executor.close()
 
-    def _try(self, run: Callable[[Executor], Trace], times: int, runs: int) -> Trace:
+    def _try(self, run: Callable[[Executor], Trace], times: int) -> Trace:
         candidate, turn = self._at, self._turn
         if not turn.runs:
             candidate.executor.synchronize()
@@ -211,11 +211,11 @@ class AutoExecutor(Executor):
             self._left_out.append(f"device cannot run the list ({error})")
             self._drop(candidate)
             self._next_turn()
-            return self._try(run, times, runs) if self._chosen is None else run(self._chosen.executor)
+            return self._try(run, times) if self._chosen is None else run(self._chosen.executor)
         turn.seconds += perf_counter() - began
-        turn.runs += runs
+        turn.runs += 1
         turn.calls += times * trace.counters.calls
-        if turn.runs >= _RUNS or turn.seconds > _ENOUGH:
+        if turn.runs == _RUNS or turn.seconds > _ENOUGH:
             began = perf_counter()
             candidate.executor.synchronize()
             turn.seconds += perf_counter() - began
