@@ -98,6 +98,30 @@ static inline void transpose(Lanes* x) {
   exchange<1>(x, all);
 }
 
+// A vector with its entries in opposite order.
+template <int... J>
+static inline Lanes reversed_by(Lanes x, std::integer_sequence<int, J...>) {
+  return blend<(VECTOR_WIDTH - 1 - J)...>(x, x);
+}
+static inline Lanes reversed(Lanes x) { return reversed_by(x, std::make_integer_sequence<int, VECTOR_WIDTH>()); }
+
+// The bits that are set in any of four vectors.
+static inline Truths any_bits(Lanes a, Lanes b, Lanes c, Lanes d) {
+  return ((Truths)a | (Truths)b) | ((Truths)c | (Truths)d);
+}
+
+static inline bool has_bits(Truths x) {
+#if !defined(__clang__) && VECTOR_BYTES == 64
+  typedef long long Words __attribute__((vector_size(VECTOR_BYTES)));
+  return __builtin_ia32_ptestmq512((Words)x, (Words)x, -1) != 0;
+#else
+  uint64_t word[VECTOR_BYTES / 8], all = 0;
+  __builtin_memcpy(word, &x, sizeof(x));
+  for (uint64_t each : word) all |= each;
+  return all != 0;
+#endif
+}
+
 // The first `number` words at an address, and zeros behind them.
 static inline Lanes load_words(const REAL* from, int number) {
   Lanes x;
