@@ -298,7 +298,7 @@ def main(argv: list[str] | None = None) -> int:
             )
     if args.json is not None:
         from benchmarks.stepping import hardware
-        from simengine.cli.result_file import write_json
+        from simengine.cli.results.result_file import write_json
 
         document = {
             "hardware": hardware(),

@@ -34,7 +34,7 @@ from rich.table import Table
 
 import simengine
 from benchmarks.stepping import document
-from simengine.cli.result_file import write_json
+from simengine.cli.results.result_file import write_json
 from simengine_envs import PureEnv
 from simengine_envs.mixed_task import MixedTask
 from simengine_envs.options import split_arguments, task_class

@@ -25,8 +25,8 @@ import sys
 from pathlib import Path
 from time import process_time_ns
 
-from simengine.cli.machine import result_header
-from simengine.cli.result_file import write_json
+from simengine.cli.results.machine import result_header
+from simengine.cli.results.result_file import write_json
 from simengine_scheduler import KernelCall, PythonLaunch, Segments, Window
 
 CALLS = 2000  # calls of a list, which are timed together

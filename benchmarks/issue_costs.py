@@ -39,8 +39,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.hazard_check import LISTS, build, measure, start_nanoseconds
-from simengine.cli.machine import result_header
-from simengine.cli.result_file import write_json
+from simengine.cli.results.machine import result_header
+from simengine.cli.results.result_file import write_json
 from simengine_scheduler import FixedList, KernelCall, Segments, make_executor
 from simengine_scheduler.core import Arrival, Counted, CountedList
 from simengine_scheduler.executors.compiled import CompiledCalls

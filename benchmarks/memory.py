@@ -15,9 +15,9 @@ from time import perf_counter
 from typing import Any
 
 from simengine import BackendError, Model, Simulation
-from simengine.cli.machine import result_header
-from simengine.cli.peers.models import chosen_models
-from simengine.cli.result_file import write_json
+from simengine.cli.bench.peers.models import chosen_models
+from simengine.cli.results.machine import result_header
+from simengine.cli.results.result_file import write_json
 
 Row = dict[str, Any]
 

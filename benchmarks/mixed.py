@@ -33,7 +33,7 @@ from benchmarks.stepping import (
     steps_of_all_sets,
     timed_steps,
 )
-from simengine.cli.result_file import write_json
+from simengine.cli.results.result_file import write_json
 
 SIX = ("ant", "half_cheetah", "hopper", "walker2d_v5", "humanoid", "humanoidstandup")
 

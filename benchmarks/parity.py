@@ -30,7 +30,7 @@ import simengine
 from benchmarks.models import ASSETS
 from benchmarks.stepping import group_controls, hardware, package_versions
 from simengine import zoo
-from simengine.cli.result_file import write_json
+from simengine.cli.results.result_file import write_json
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"

@@ -20,7 +20,7 @@ import numpy as np
 import simengine
 from benchmarks.models import compiled
 from benchmarks.stepping import document, scatter_group
-from simengine.cli.result_file import write_json
+from simengine.cli.results.result_file import write_json
 
 _SWITCHED = (1, 6, 12, 24, 64)  # lists
 _OFTEN, _FIRST = 100, 10  # timed repeats, and those before them

@@ -23,7 +23,7 @@ import numpy as np
 from benchmarks.models import compiled, short
 from benchmarks.piles import settled
 from benchmarks.stepping import CONTROL_SETS, hardware
-from simengine.cli.result_file import write_json
+from simengine.cli.results.result_file import write_json
 
 
 def first_states(model: str, mj: mujoco.MjModel, worlds: int, settle: int) -> tuple[np.ndarray, np.ndarray]:

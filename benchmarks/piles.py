@@ -25,8 +25,8 @@ import mujoco
 import numpy as np
 
 import simengine
-from simengine.cli.machine import result_header
-from simengine.cli.result_file import write_json
+from simengine.cli.results.machine import result_header
+from simengine.cli.results.result_file import write_json
 from simengine.zoo import PILES, pile_xml
 
 SETTLING = 8

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from simengine.cli.result_file import write_json
+from simengine.cli.results.result_file import write_json
 from simengine_scheduler import CudaLaunch, Executor, KernelCall, Segments, make_executor
 from simengine_scheduler.jobs import JobArguments, JobKind
 

@@ -23,7 +23,7 @@ from benchmarks.mixed import SIX
 from benchmarks.models import compiled, short
 from benchmarks.piles import settled
 from benchmarks.stepping import document, group_controls, scatter_group
-from simengine.cli.result_file import write_json
+from simengine.cli.results.result_file import write_json
 from simengine.plan.issue import Issue
 from simengine_scheduler import KernelCall, make_executor
 from simengine_scheduler.gpu_model import ListRecorder

@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from simengine.cli.robots import ROBOTS, Robot, build, missing, pack, robot_names
+from simengine.cli.bench.robots import ROBOTS, Robot, build, missing, pack, robot_names
 from simengine.errors import ModelError, did_you_mean
 
 LARGEST = 6 * 2**20

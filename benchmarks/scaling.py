@@ -23,10 +23,10 @@ import numpy as np
 
 from benchmarks.scaling_models import crowded_arm, hanging_chain, standing_table
 from simengine import Simulation, load_model
-from simengine.cli.controls import random_controls
-from simengine.cli.machine import result_header
-from simengine.cli.result_file import write_json
-from simengine.cli.stepping import on_device
+from simengine.cli.results.machine import result_header
+from simengine.cli.results.result_file import write_json
+from simengine.cli.simulations.controls import random_controls
+from simengine.cli.simulations.stepping import on_device
 
 Row = dict[str, Any]
 _BENT = 0.5  # exponent from which on a curve counts as bent

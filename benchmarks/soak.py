@@ -26,10 +26,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simengine import Model, Simulation, load_model
-from simengine.cli.machine import result_header
-from simengine.cli.output import progress_bar
-from simengine.cli.result_file import write_json
-from simengine.cli.settings import BACKEND_CHOICES, positive
+from simengine.cli.options.settings import BACKEND_CHOICES, positive
+from simengine.cli.results.machine import result_header
+from simengine.cli.results.output import progress_bar
+from simengine.cli.results.result_file import write_json
 from simengine.zoo import random_robot
 
 MODELS = ("ant", "hopper", "inverted_double_pendulum", "grasp", "quadruped")

@@ -20,9 +20,9 @@ from pathlib import Path
 from time import perf_counter, time
 from typing import Any
 
-from simengine.cli.machine import result_header
-from simengine.cli.result_file import write_json
-from simengine.cli.robots import ROBOTS, missing
+from simengine.cli.bench.robots import ROBOTS, missing
+from simengine.cli.results.machine import result_header
+from simengine.cli.results.result_file import write_json
 
 Row = dict[str, Any]
 
@@ -34,7 +34,7 @@ began, models, worlds, backend, folder = float(sys.argv[1]), sys.argv[2].split("
 import simengine
 imported = time.time()
 from pathlib import Path
-from simengine.cli.peers.models import chosen_models
+from simengine.cli.bench.peers.models import chosen_models
 found, _ = chosen_models(models, [], Path(folder) if folder else None)
 models = [(simengine.Model(model.mj), int(worlds)) for model in found]
 loaded = time.time()

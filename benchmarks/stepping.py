@@ -27,7 +27,7 @@ import numpy as np
 
 import simengine
 from benchmarks.models import compiled, short
-from simengine.cli.result_file import write_json
+from simengine.cli.results.result_file import write_json
 
 CONTROL_SETS = 10
 

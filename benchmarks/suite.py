@@ -25,7 +25,7 @@ from matplotlib.figure import Figure
 from rich.console import Console
 from rich.table import Table
 
-from simengine.cli.result_file import write_json
+from simengine.cli.results.result_file import write_json
 from simengine_configs import load_suite
 from simengine_training.curve import Row, read_csv
 

@@ -28,7 +28,7 @@ from rich.progress import track
 from rich.table import Table
 
 from benchmarks.stepping import document
-from simengine.cli.result_file import write_json
+from simengine.cli.results.result_file import write_json
 from simengine_configs import load_preset, preset_names
 from simengine_training import Arguments
 from simengine_training.iteration import TrainState

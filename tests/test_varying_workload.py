@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from simengine import Simulation, load_model
-from simengine.cli.workloads import make_workload
+from simengine.cli.simulations.workloads import make_workload
 from simengine.varying_workload import AsynchronousWorkload, GenerationsWorkload, absent
 from simengine.zoo import random_robot
 from simengine_scheduler import make_executor, validate

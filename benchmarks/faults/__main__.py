@@ -25,10 +25,10 @@ from benchmarks.faults.processes import (
     killed_saving,
     killed_training,
 )
-from simengine.cli.machine import result_header
-from simengine.cli.output import progress_bar
-from simengine.cli.result_file import write_json
-from simengine.cli.settings import positive
+from simengine.cli.options.settings import positive
+from simengine.cli.results.machine import result_header
+from simengine.cli.results.output import progress_bar
+from simengine.cli.results.result_file import write_json
 
 _SHOWN = 5  # sentences about what went wrong, for each fault
 

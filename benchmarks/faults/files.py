@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.faults.outcome import Outcomes, finished, started
 from simengine import Simulation, load_model
-from simengine.cli.trajectory import Trajectory
+from simengine.cli.recordings.trajectory import Trajectory
 from simengine_scheduler.native.cache import cached
 from simengine_training import checkpoint
 from simengine_training.errors import TrainingError

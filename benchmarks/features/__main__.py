@@ -12,7 +12,7 @@ import mujoco
 from benchmarks.features.engines import PEERS, refusal, version
 from benchmarks.features.probes import PROBES
 from benchmarks.features.table import PAGE, RESULTS, page
-from simengine.cli.result_file import write_json
+from simengine.cli.results.result_file import write_json
 
 
 def ask_peers(out: Path) -> int:

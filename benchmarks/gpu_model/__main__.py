@@ -20,7 +20,7 @@ from benchmarks.gpu_model.fit import fit, from_costs
 from benchmarks.gpu_model.report import plot, table, validation_table
 from benchmarks.gpu_model.validation import validate_workload
 from benchmarks.gpu_model.whatif import what_if
-from simengine.cli.result_file import write_json
+from simengine.cli.results.result_file import write_json
 from simengine_scheduler.gpu_model import gpu_named
 
 FITTED = ("ant x 64", "6 models x 64")

@@ -12,9 +12,9 @@ from rich.table import Table
 
 from simengine import CheckReport, FieldResult, UnsupportedModelError, check_model, load_model
 from simengine.check import BudgetResult
-from simengine.cli.output import console
-from simengine.cli.result_file import as_json
-from simengine.cli.settings import add_batch_options, positive, resolve
+from simengine.cli.options.settings import add_batch_options, positive, resolve
+from simengine.cli.results.output import console
+from simengine.cli.results.result_file import as_json
 
 DEFAULTS: dict[str, Any] = {
     "states": 200,

@@ -11,11 +11,11 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from simengine.cli.errors import UsageError
-from simengine.cli.machine import result_header
-from simengine.cli.output import console
-from simengine.cli.result_file import write_json
-from simengine.cli.settings import BACKEND_CHOICES, DTYPES, positive
+from simengine.cli.options.errors import UsageError
+from simengine.cli.options.settings import BACKEND_CHOICES, DTYPES, positive
+from simengine.cli.results.machine import result_header
+from simengine.cli.results.output import console
+from simengine.cli.results.result_file import write_json
 from simengine.fuzz import FuzzReport, fuzz, read, replay
 
 _SECONDS = 60

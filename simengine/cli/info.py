@@ -9,11 +9,11 @@ from rich.table import Table
 
 from simengine import Model, Simulation, load_model
 from simengine.backends.select import BACKENDS, available_backends
-from simengine.cli.errors import UsageError
-from simengine.cli.machine import hardware, versions
-from simengine.cli.output import console
-from simengine.cli.result_file import as_json
-from simengine.cli.settings import positive, presets_of
+from simengine.cli.options.errors import UsageError
+from simengine.cli.options.settings import positive, presets_of
+from simengine.cli.results.machine import hardware, versions
+from simengine.cli.results.output import console
+from simengine.cli.results.result_file import as_json
 from simengine.loading import model_names
 from simengine_scheduler.native.cache import cache_dir
 

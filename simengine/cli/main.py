@@ -6,8 +6,12 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from simengine.cli import bench, check, evaluate, export, fuzz, info, play, replay, run, trace, train, view, warmup
-from simengine.cli.errors import UsageError
+from simengine.cli import check, fuzz, info, run, trace, view, warmup
+from simengine.cli.bench import command as bench
+from simengine.cli.options.errors import UsageError
+from simengine.cli.policies import evaluate, export, play
+from simengine.cli.recordings import replay
+from simengine.cli.train import command as train
 from simengine.errors import SimengineError, UnknownModelError, did_you_mean
 from simengine_scheduler import CallError
 

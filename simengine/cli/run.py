@@ -1,6 +1,6 @@
 """`simengine run`: step a batch under random or given controls, report what happened, and record it.
 
-Environments are run by `run_environment`.
+Environments are run by `environments/run`.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import numpy as np
 from rich.table import Table
 
 from simengine import Model, Simulation, load_model
-from simengine.cli import oracle, stepping
-from simengine.cli.acting import add_acting_options, chosen_environment
-from simengine.cli.controls import check_size, random_controls, read_controls
-from simengine.cli.environments import add_import_option
-from simengine.cli.keyframe import keyframe_of
-from simengine.cli.output import console, step_bar
-from simengine.cli.recorded_run import RecordedRun, add_recording_options, digest
-from simengine.cli.recording import RecordedSimulation
-from simengine.cli.result_file import as_json
-from simengine.cli.settings import EXECUTOR_CHOICES, add_batch_options, positive, presets_of, resolve
+from simengine.cli.environments.acting import add_acting_options, chosen_environment
+from simengine.cli.environments.ids import add_import_option
+from simengine.cli.options.keyframe import keyframe_of
+from simengine.cli.options.settings import EXECUTOR_CHOICES, add_batch_options, positive, presets_of, resolve
+from simengine.cli.recordings.recorded_run import RecordedRun, add_recording_options, digest
+from simengine.cli.recordings.recording import RecordedSimulation
+from simengine.cli.results.output import console, step_bar
+from simengine.cli.results.result_file import as_json
+from simengine.cli.simulations import oracle, stepping
+from simengine.cli.simulations.controls import check_size, random_controls, read_controls
 
 DEFAULTS: dict[str, Any] = {
     "model": None,
@@ -70,9 +70,9 @@ def run(options: argparse.Namespace) -> int:
     settings = resolve(options, "run", DEFAULTS, preset)
     environment = chosen_environment(settings.model or options.what, options)
     if environment is not None:
-        from simengine.cli import run_environment  # it loads JAX, for which runs of models need not wait
+        from simengine.cli.environments.run import run_environment  # it loads JAX, for which models need not wait
 
-        return run_environment.run(options, settings, environment)
+        return run_environment(options, settings, environment)
     model = load_model(settings.model or options.what)
     controls = _given_controls(options, settings, model)
     keyframe = keyframe_of(model, options.keyframe)

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple, get_args
 
 from simengine import Simulation, load_model
 from simengine.backends.select import available_backends
-from simengine.cli import stepping
-from simengine.cli.controls import random_controls
-from simengine.cli.errors import UsageError
-from simengine.cli.result_file import as_json
-from simengine.cli.settings import add_batch_options, executor_spec, positive, resolve
-from simengine.cli.workloads import FIVE, WORKLOADS, make_workload
+from simengine.cli.options.errors import UsageError
+from simengine.cli.options.settings import add_batch_options, executor_spec, positive, resolve
+from simengine.cli.results.result_file import as_json
+from simengine.cli.simulations import stepping
+from simengine.cli.simulations.controls import random_controls
+from simengine.cli.simulations.workloads import FIVE, WORKLOADS, make_workload
 from simengine_scheduler import Segments, Trace, make_executor
 from simengine_scheduler.study.specs import Spec
 from simengine_scheduler.tracing.access import AccessTable

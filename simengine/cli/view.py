@@ -11,12 +11,12 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from simengine import Simulation, load_model
-from simengine.cli.acting import add_acting_options, chosen_environment, make_actor
-from simengine.cli.environments import add_import_option, make_environment, require_one_model
-from simengine.cli.errors import UsageError
-from simengine.cli.keyframe import keyframe_of
-from simengine.cli.result_file import as_json
-from simengine.cli.settings import add_batch_options, positive
+from simengine.cli.environments.acting import add_acting_options, chosen_environment, make_actor
+from simengine.cli.environments.ids import add_import_option, make_environment, require_one_model
+from simengine.cli.options.errors import UsageError
+from simengine.cli.options.keyframe import keyframe_of
+from simengine.cli.options.settings import add_batch_options, positive
+from simengine.cli.results.result_file import as_json
 from simengine.view.session import Session
 from simengine.view.worlds import SimulatedWorlds, Worlds
 
@@ -75,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _show_environment(make_page: type[Page], name: str, options: argparse.Namespace) -> int:
-    from simengine.cli.environment_worlds import EnvironmentWorlds  # it loads JAX, for which models need not wait
+    from simengine.cli.environments.worlds import EnvironmentWorlds  # it loads JAX, for which models need not wait
 
     for option in ("ctrl", "keyframe"):
         if getattr(options, option) is not None:

@@ -13,9 +13,9 @@ from rich.table import Table
 
 from simengine import Model, Simulation, load_model
 from simengine.backends.select import BACKENDS
-from simengine.cli.output import console, progress_bar
-from simengine.cli.result_file import as_json
-from simengine.cli.settings import positive
+from simengine.cli.options.settings import positive
+from simengine.cli.results.output import console, progress_bar
+from simengine.cli.results.result_file import as_json
 from simengine_scheduler.native.cache import cache_dir
 
 _WORLDS = (1, 512)

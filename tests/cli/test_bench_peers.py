@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 from simengine.backends.select import available_backends
-from simengine.cli import oracle
+from simengine.cli.bench.peers.agreement import compare
+from simengine.cli.bench.peers.engine import Engine, OverflowedError
+from simengine.cli.bench.peers.models import SETS, chosen_models
+from simengine.cli.bench.peers.mujoco_cpu import Batch, Rollout
+from simengine.cli.bench.peers.problem import Named, Problem, State, make_problem
+from simengine.cli.bench.peers.registry import PEERS
+from simengine.cli.bench.peers.report import plot_speeds
 from simengine.cli.main import main
-from simengine.cli.peers.agreement import compare
-from simengine.cli.peers.engine import Engine, OverflowedError
-from simengine.cli.peers.models import SETS, chosen_models
-from simengine.cli.peers.mujoco_cpu import Batch, Rollout
-from simengine.cli.peers.problem import Named, Problem, State, make_problem
-from simengine.cli.peers.registry import PEERS
-from simengine.cli.peers.report import plot_speeds
+from simengine.cli.simulations import oracle
 from simengine.zoo import pile_xml
 
 pytestmark = pytest.mark.skipif(bool(available_backends()["host"]), reason="needs a C++ compiler")

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from simengine.backends.select import available_backends
-from simengine.cli.bench_report import add_ratios, means_of_five, print_means
+from simengine.cli.bench.published import PUBLISHED
+from simengine.cli.bench.scheduler_report import add_ratios, means_of_five, print_means
 from simengine.cli.main import main
-from simengine.cli.published import PUBLISHED
-from simengine.cli.workloads import FIVE, WORKLOADS, family, make_workload, models_of
+from simengine.cli.simulations.workloads import FIVE, WORKLOADS, family, make_workload, models_of
 from simengine.workload import SimulationWorkload
 from simengine_configs import load_preset
 from simengine_scheduler import FixedList
@@ -160,7 +160,7 @@ def test_whole_steps_are_measured_under_few_executors(
         "workloads": {"host": workloads},
         "on_whole_steps": ["serial"],
     }
-    monkeypatch.setattr("simengine.cli.settings.load_preset", lambda command, name: dict(preset))
+    monkeypatch.setattr("simengine.cli.options.settings.load_preset", lambda command, name: dict(preset))
     out = tmp_path / "out.json"
     assert main(["bench", "scheduler", *QUICK, "--json", str(out)]) == 0
     rows = json.loads(out.read_text())["rows"]

@@ -10,8 +10,8 @@ import pytest
 
 from simengine import Simulation
 from simengine.backends.select import available_backends
-from simengine.cli import oracle
 from simengine.cli.main import main
+from simengine.cli.simulations import oracle
 from tests.cli.refusals import assert_refused
 
 BACKENDS = [name for name in ("host", "jax") if not available_backends()[name]]

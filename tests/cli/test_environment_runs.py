@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from simengine.backends.select import available_backends
-from simengine.cli import oracle
-from simengine.cli.environment_run import EnvironmentRun
+from simengine.cli.environments.stepping import EnvironmentRun
 from simengine.cli.main import main
+from simengine.cli.simulations import oracle
 from simengine_envs.tiling import drawn_worlds
 from tests import pages
 from tests.cli import own_task

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from simengine.cli.environments import environment_id, is_environment
-from simengine.cli.errors import UsageError
+from simengine.cli.environments.ids import environment_id, is_environment
 from simengine.cli.main import main
+from simengine.cli.options.errors import UsageError
 from tests.checkout import PYTHONPATH
 from tests.cli import own_task
 from tests.cli.refusals import assert_refused

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from simengine.cli.errors import UsageError
-from simengine.cli.peers.joined import earlier_result, joined
+from simengine.cli.bench.peers.joined import earlier_result, joined
+from simengine.cli.options.errors import UsageError
 
 
 def result(command: str, *cases: tuple[str, int], speed: int = 1, cores: int = 2) -> dict[str, Any]:

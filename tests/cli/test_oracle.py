@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from simengine import Simulation
-from simengine.cli import oracle
+from simengine.cli.simulations import oracle
 
 # After half a step of the fourth order method the ball is where the plane begins, give or take a nanometre.
 FALL = """<mujoco><option integrator="RK4" timestep="0.004" gravity="0 0 0"/><worldbody>

@@ -10,8 +10,8 @@ import pytest
 from mujoco.rollout import Rollout
 
 from simengine import Simulation, available_backends, load_model
-from simengine.cli import oracle, rollout
-from simengine.cli.controls import random_controls
+from simengine.cli.simulations import oracle, rollout
+from simengine.cli.simulations.controls import random_controls
 
 MOTORS = """<mujoco>
 <worldbody><body>

@@ -15,8 +15,8 @@ import mujoco
 import numpy as np
 import pytest
 
-from simengine.cli import policies
 from simengine.cli.main import main
+from simengine.cli.policies import trained
 from simengine_envs.options import EngineOptions
 from simengine_training.evaluate import FIRST_SEED, evaluate
 from simengine_training.numpy_policy import NumpyPolicy
@@ -87,9 +87,9 @@ def test_a_mean_below_the_threshold_fails(pendulum: str, capsys: pytest.CaptureF
 
 
 def test_the_engine_of_a_training_is_not_part_of_its_task(pendulum: str) -> None:
-    assert policies.read_policy(Path(pendulum)).env_arguments == SHORT
-    assert policies.read_policy(Path(pendulum, "policy.npz")).env_arguments == SHORT
-    assert set(policies._TRAINED_IN) == set(EngineOptions._fields)
+    assert trained.read_policy(Path(pendulum)).env_arguments == SHORT
+    assert trained.read_policy(Path(pendulum, "policy.npz")).env_arguments == SHORT
+    assert set(trained._TRAINED_IN) == set(EngineOptions._fields)
 
 
 @pytest.mark.parametrize(
@@ -173,8 +173,8 @@ def test_a_window_shows_a_world_until_it_is_closed(
     import mujoco.viewer
 
     monkeypatch.setattr(mujoco.viewer, "launch_passive", launch)
-    monkeypatch.setattr("simengine.cli.play._opens_windows", lambda: True)
-    monkeypatch.setattr("simengine.cli.play.sleep", lambda seconds: None)
+    monkeypatch.setattr("simengine.cli.policies.play._opens_windows", lambda: True)
+    monkeypatch.setattr("simengine.cli.policies.play.sleep", lambda seconds: None)
     found = printed(capsys, "play", pendulum)
     assert (found["steps"], found["episodes"], found["return_mean"]) == (49, 1, 40.0)
     assert len({picture.tobytes() for picture in shown}) == 50
@@ -229,7 +229,7 @@ def test_exported_files_take_the_same_actions(
     program = "from policy import NumpyPolicy; print(NumpyPolicy.load('.')([0.1, 0.2, 0.3, 0.4]).tolist())"
     done = subprocess.run([sys.executable, "-c", program], cwd=out, capture_output=True, text=True, check=True)
     np.testing.assert_allclose(json.loads(done.stdout), BALANCING(np.array([0.1, 0.2, 0.3, 0.4])), rtol=1e-6)
-    assert policies.read_policy(out).env_arguments == SHORT
+    assert trained.read_policy(out).env_arguments == SHORT
     assert printed(capsys, "export", str(out), "--out", str(out), "--format", "numpy")["files"] == found["files"][:3]
 
 

@@ -17,9 +17,10 @@ import pytest
 
 from simengine import Simulation, load_model
 from simengine.backends.select import available_backends
-from simengine.cli import oracle, video
 from simengine.cli.main import main
-from simengine.cli.trajectory import Trajectory
+from simengine.cli.recordings import video
+from simengine.cli.recordings.trajectory import Trajectory
+from simengine.cli.simulations import oracle
 from tests import pages
 from tests.checkout import PYTHONPATH
 from tests.cli.refusals import assert_refused
@@ -176,7 +177,7 @@ def test_a_run_that_fails_leaves_no_folder(mjcf: Path, monkeypatch: pytest.Monke
     def fails(*_: object, **__: object) -> None:
         raise RuntimeError("no")
 
-    monkeypatch.setattr("simengine.cli.recording.Recording.take", fails)
+    monkeypatch.setattr("simengine.cli.recordings.recording.Recording.take", fails)
     assert main(arguments(mjcf, "--save", mjcf.with_name("out.npz"), "--steps", 3)) == 1
     assert [path.name for path in mjcf.parent.iterdir()] == ["arm.xml"]
 

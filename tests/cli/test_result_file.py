@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import benchmarks
-from simengine.cli.result_file import as_json, result_text, write_json
+from simengine.cli.results.result_file import as_json, result_text, write_json
 
 RESULTS = Path(benchmarks.__file__).parent / "results"
 RESULT: dict[str, Any] = {
@@ -96,5 +96,5 @@ def test_a_result_goes_to_a_file_compressed_or_not_or_to_standard_output(
 @pytest.mark.parametrize("path", sorted(RESULTS.rglob("*.json")), ids=lambda path: path.name)
 def test_committed_results_are_as_the_writer_writes_them(path: Path) -> None:
     assert path.read_text() == result_text(json.loads(path.read_text())), (
-        f"{path.name} is not laid out one row a line; write it again with simengine.cli.result_file.write_json"
+        f"{path.name} is not laid out one row a line; write it again with simengine.cli.results.result_file.write_json"
     )

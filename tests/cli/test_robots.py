@@ -13,8 +13,8 @@ import pytest
 
 from benchmarks.robots import main
 from simengine import ModelError, load_model
-from simengine.cli.peers.models import chosen_models
-from simengine.cli.robots import FOLDER_VARIABLE, ROBOTS, Robot, Servo, build, missing, pack, start_keyframe
+from simengine.cli.bench.peers.models import chosen_models
+from simengine.cli.bench.robots import FOLDER_VARIABLE, ROBOTS, Robot, Servo, build, missing, pack, start_keyframe
 from simengine.errors import UnknownModelError
 
 TOY = """<mujoco model='toy'>

@@ -10,11 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import simengine_configs
-from simengine.cli import bench_scheduler, bench_stepping, run, train
-from simengine.cli.errors import UsageError
-from simengine.cli.settings import positive, presets_of, resolve
+from simengine.cli import run
+from simengine.cli.bench import scheduler, stepping
+from simengine.cli.options.errors import UsageError
+from simengine.cli.options.settings import positive, presets_of, resolve
+from simengine.cli.train import command as train
 
-COMMANDS = ("run", bench_stepping.COMMAND, bench_scheduler.COMMAND, "train")
+COMMANDS = ("run", stepping.COMMAND, scheduler.COMMAND, "train")
 DEFAULTS = {"model": None, "worlds": 3, "steps": 4, "backend": "auto"}
 
 
@@ -47,8 +49,8 @@ def test_preset_with_unknown_setting_is_refused() -> None:
     ("command", "defaults"),
     [
         ("run", run.DEFAULTS),
-        (bench_stepping.COMMAND, bench_stepping.DEFAULTS),
-        (bench_scheduler.COMMAND, bench_scheduler.DEFAULTS),
+        (stepping.COMMAND, stepping.DEFAULTS),
+        (scheduler.COMMAND, scheduler.DEFAULTS),
         ("train", train.DEFAULTS),
     ],
 )

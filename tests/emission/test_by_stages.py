@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from simengine import Simulation
-from simengine.cli.workloads import loaded
+from simengine.cli.simulations.workloads import loaded
 from simengine.model.model import Model
 from simengine.zoo import random_robot
 from simengine_scheduler import AwaitCounts, KernelCall

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from simengine import Simulation
-from simengine.cli.workloads import loaded
+from simengine.cli.simulations.workloads import loaded
 from simengine.zoo import pile_xml, random_robot
 from simengine_scheduler import make_executor
 from simengine_scheduler.core import CountedList

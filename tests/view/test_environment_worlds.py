@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from simengine.backends.select import available_backends
-from simengine.cli.acting import make_actor
-from simengine.cli.environment_worlds import EnvironmentWorlds
-from simengine.cli.environments import make_environment
+from simengine.cli.environments.acting import make_actor
+from simengine.cli.environments.ids import make_environment
+from simengine.cli.environments.worlds import EnvironmentWorlds
 from simengine.view.worlds import Worlds
 from simengine_envs import BatchEnv
 

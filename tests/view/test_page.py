@@ -20,8 +20,9 @@ from PIL import Image
 pytest.importorskip("viser")
 
 from simengine import Simulation, to_host
-from simengine.cli import acting, environments
-from simengine.cli.environment_worlds import EnvironmentWorlds
+from simengine.cli.environments import acting
+from simengine.cli.environments import ids as environments
+from simengine.cli.environments.worlds import EnvironmentWorlds
 from simengine.view.page import Page
 from simengine.view.session import Session
 from simengine.view.worlds import SimulatedWorlds, Worlds

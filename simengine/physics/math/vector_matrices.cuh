@@ -53,7 +53,7 @@ struct PaddedMatrix {
   int n, vectors;  // columns, and vectors of a row
   bool backward, sparse;
   int begin, end;                           // its rows
-  bool blocks[MOST_VECTORS][MOST_VECTORS];  // after factor(): may L' have entries in the rows and columns of two vectors?
+  bool blocks[MOST_VECTORS][MOST_VECTORS];  // after factor(): may L' have entries in both vectors?
   Lanes of[MOST_VECTORS * VECTOR_WIDTH * MOST_VECTORS];
 
   explicit PaddedMatrix(int n, bool backward = false, bool sparse = false)
@@ -133,8 +133,8 @@ struct PaddedMatrix {
     }
   }
 
-  // The upper triangle becomes that of L', where H = L L', and y becomes L^-1 y. Pivots are those of mem_factor. Columns
-  // of L are removed from the rest PANEL at a time, one after another.
+  // The upper triangle becomes that of L', where H = L L', and y becomes L^-1 y. Pivots are those of mem_factor.
+  // Columns of L are removed from the rest PANEL at a time, one after another.
   void factor(Lanes* y) {
     REAL *word = reinterpret_cast<REAL*>(y), solved[MOST_VECTORS * VECTOR_WIDTH];
     for (int first = begin / PANEL * PANEL; first < end; first += PANEL) {
