@@ -34,8 +34,8 @@ struct Spheres {
 // The lowest `number` bits, at most one for each entry of a vector.
 DEVICE unsigned first_bits(int number) { return (2u << ((number < VECTOR_WIDTH ? number : VECTOR_WIDTH) - 1)) - 1; }
 
-// The spheres of VECTOR_WIDTH geoms that are not apart from that of g1, by bits; the first of these geoms is g2. `reach`
-// is the margin plus the radius of g1, and `normal` is that of g1 if it is a plane, else null.
+// The spheres of VECTOR_WIDTH geoms that are not apart from that of g1, by bits; the first of these geoms is g2.
+// `reach` is the margin plus the radius of g1, and `normal` is that of g1 if it is a plane, else null.
 DEVICE unsigned spheres_near(const Spheres& s, int g1, int g2, real reach, const real* normal) {
   const Lanes x = load_words(s.x + g2, VECTOR_WIDTH) - s.x[g1], y = load_words(s.y + g2, VECTOR_WIDTH) - s.y[g1];
   const Lanes z = load_words(s.z + g2, VECTOR_WIDTH) - s.z[g1], most = reach + load_words(s.radius + g2, VECTOR_WIDTH);
