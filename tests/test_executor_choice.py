@@ -8,7 +8,7 @@ import pytest
 from simengine import Simulation
 from tests.models import gymnasium_path
 
-STEPS = 60  # more than the trials
+STEPS = 400  # enough for all trials, of which a run makes eight steps
 STATE = ("qpos", "qvel", "time")
 
 

@@ -25,6 +25,7 @@ from simengine.kernels.step_kernel import MOST_WARPS, TEAMS, WARP
 from simengine.model.model_table import ModelTable
 from simengine_scheduler import CudaLaunch
 from simengine_scheduler.cuda import patience
+from simengine_scheduler.cuda.setup import set_up_stream
 from simengine_scheduler.launch import BufferSet, DeviceTask
 
 _BLOCKS_A_MULTIPROCESSOR = 16  # up to this number of blocks, each world has a block of its own
@@ -85,11 +86,10 @@ class CudaBackend:
         self._shared_of_multiprocessor = int(cupy.cuda.Device().attributes["MaxSharedMemoryPerMultiprocessor"])
         self._multiprocessors = int(cupy.cuda.Device().attributes["MultiProcessorCount"])
         self._spread_blocks = _BLOCKS_A_MULTIPROCESSOR * self._multiprocessors
-        self._pinned: list[Any] = []
         self._patience = patience.limit()
         # Memory is allocated and filled on a stream of its own, for which the host waits. A run may need memory while
         # its kernels run on several streams, and the caller's stream may be busy with other work.
-        self._setup = cupy.cuda.Stream(non_blocking=True)
+        self._setup = set_up_stream()
 
     def form_of(self, model: ModelTable) -> ModelTable:
         """The model as it is."""
@@ -169,8 +169,7 @@ class CudaBackend:
     def host_visible(self, count: int) -> np.ndarray:
         """Pinned memory, mapped at the same address on the GPU (unified addressing)."""
         memory = self._cupy.cuda.alloc_pinned_memory(4 * max(count, 1))
-        self._pinned.append(memory)
-        view = np.frombuffer(memory, dtype=np.int32, count=max(count, 1))[:count]
+        view = np.frombuffer(memory, dtype=np.int32, count=max(count, 1))[:count]  # keeps the memory
         view[...] = 0
         return view
 

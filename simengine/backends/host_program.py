@@ -4,7 +4,8 @@
                         └── too small: Python grows the arena, and the program goes on from there
 
 A program is one foreign call, during which Python's interpreter lock is released. Emitting and issuing a single call
-takes some 3 us with the lock held, which is more than a small batch needs to run it.
+takes some 3 us with the lock held, which is more than a small batch needs to run it. `RepeatedProgram` is one foreign
+call for several runs, so that shards do not wait for one another between steps.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from simengine.kernels.host_build import load_runner
+from simengine.kernels.host_build import load_repeater, load_runner
 from simengine_scheduler import HostLaunch
 from simengine_scheduler.launch import BufferSet
 
@@ -124,3 +125,52 @@ class HostProgram:
             if at == number:
                 return
             self.grow(at)
+
+
+class Rows(NamedTuple):
+    """What is copied before each run of a repeated program.
+
+    Attributes:
+        rows: contiguous along all axes but the first; row k is copied before run k.
+        to: the contiguous array of the same type and size as a row.
+    """
+
+    rows: np.ndarray
+    to: np.ndarray
+
+
+class RepeatedProgram:
+    """A launch that runs a program several times. `set` says how often.
+
+    Args:
+        program: the program.
+    """
+
+    def __init__(self, program: HostProgram):
+        self._run = load_repeater()
+        self._program = program
+        self._repeats = 1
+        self._rows: Rows | None = None
+
+    def set(self, repeats: int, rows: Rows | None) -> None:
+        """Say how often the next launch runs the program, and what it copies before each run.
+
+        Args:
+            repeats: number of runs.
+            rows: at least `repeats` rows; None to copy nothing.
+        """
+        self._repeats, self._rows = repeats, rows
+
+    def issue(self, stream: int) -> None:
+        """Run the program. The stream is ignored."""
+        copied = (0, 0, 0, 0)
+        if self._rows is not None:
+            rows, to = self._rows
+            copied = rows.ctypes.data, rows.strides[0], to.ctypes.data, to.nbytes
+        done, at = np.zeros(1, np.int64), 0
+        while True:
+            ops, number, over = self._program.packed()
+            at = self._run(ops, number, at, over, done.ctypes.data, self._repeats, *copied)
+            if at == number:
+                return
+            self._program.grow(at)

@@ -29,6 +29,7 @@ from typing import cast
 
 import numpy as np
 
+from simengine.backends.host_program import Rows
 from simengine.emission.binding import BoundAwait, BoundEvaluation, BoundLaunch, bind
 from simengine.emission.calls import CallFactory, EmittedCall, Shard
 from simengine.emission.counted import CountedStep
@@ -196,6 +197,21 @@ class ShardEmitter:
         """
         step = self._latest = self.whole_step(keep)
         return step.call
+
+    def several_whole(self, keep: frozenset[str], n: int, controls: np.ndarray | None) -> KernelCall:
+        """Whole steps as one call on a CPU. `arrive_whole` must follow its run.
+
+        Args:
+            keep: derived fields that must be valid after each step.
+            n: number of steps, at least one.
+            controls: controls of at least `n` steps, (steps, worlds of the group, nu), contiguous and of the type of
+                `ctrl`; None if the steps share the field.
+        """
+        step = self._latest = self.whole_step(keep)
+        worlds = slice(self.shard.begin, self.shard.end)
+        rows = None if controls is None else Rows(controls[:, worlds], self._store.array("ctrl")[worlds])
+        step.repeated.set(n, rows)
+        return step.several
 
     def whole_step(self, keep: frozenset[str]) -> WholeStep:
         """A whole step as one call on a CPU, with the program that it runs.

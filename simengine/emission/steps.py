@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from simengine.emission.shard import ShardEmitter
 from simengine.plan.issue import Issue
 from simengine_scheduler import Executor, Trace
 from simengine_scheduler.executors import AutoExecutor, run_repeatedly
 
+_TRIED = 8  # steps of a trial of executors, where one call makes several
 _MOST_CALLS = 2048  # calls issued together; a larger CUDA graph takes long to build
 
 
@@ -22,12 +25,15 @@ class Controls:
         copy: `copy(step, rounds)` copies the controls of `rounds` steps, from `step` on, to where calls that are issued
             together read them.
         set: `set(step)` sets the group's `ctrl` to the controls of `step`.
+        rows: the controls of all steps as a contiguous array, (n, num_worlds, nu), where calls on a CPU copy them; None
+            elsewhere.
         first: index, among the steps that have controls, of the one that `use` and `ahead` call step 0.
     """
 
     group: int
     copy: Callable[[int, int], None]
     set: Callable[[int], None]
+    rows: np.ndarray | None = None
     first: int = 0
 
     def use(self, step: int) -> None:
@@ -46,6 +52,7 @@ def advance(
     n: int,
     keep: frozenset[str],
     controls: Sequence[Controls],
+    each: bool = False,
 ) -> Trace:
     """Run steps of shards.
 
@@ -56,18 +63,20 @@ def advance(
         n: number of steps, at least one.
         keep: derived fields that must be valid afterwards.
         controls: of the groups whose controls differ from step to step.
+        each: whether every step of a shard is a call of its own, also where one call could make several.
 
     Returns:
         The trace of the executor's last run. One run makes all steps if nothing has to happen between them.
     """
     trace, done = None, 0
-    while done < n and isinstance(executor, AutoExecutor) and executor.undecided:  # each of its trials is one step
-        last = done == n - 1
-        trace = _advance(executor, emitters, issue, 1, keep if last else frozenset(), _from(controls, done))
-        done += 1
+    while done < n and isinstance(executor, AutoExecutor) and executor.undecided:
+        part = min(_TRIED, n - done) if issue is Issue.PROGRAM and not each else 1
+        kept = keep if done + part == n else frozenset[str]()
+        trace = _advance(executor, emitters, issue, part, kept, _from(controls, done), each)
+        done += part
     if trace is not None and done == n:
         return trace
-    return _advance(executor, emitters, issue, n - done, keep, _from(controls, done))
+    return _advance(executor, emitters, issue, n - done, keep, _from(controls, done), each)
 
 
 def _from(controls: Sequence[Controls], first: int) -> Sequence[Controls]:
@@ -82,10 +91,15 @@ def _advance(
     n: int,
     keep: frozenset[str],
     controls: Sequence[Controls],
+    each: bool,
 ) -> Trace:
     """Run steps that are all issued in the same way."""
     if issue is Issue.PROGRAM:
-        return _advance_whole(executor, emitters, n, keep, controls)
+        advance_whole = _advance_whole if each or n == 1 else _advance_several
+        trace = advance_whole(executor, emitters, n, keep, controls)
+        for emitter in emitters:
+            emitter.arrive_whole()
+        return trace
     whole, ahead = issue is Issue.STEP_KERNEL, issue.is_ahead
     early = [emitter for emitter in emitters if emitter.can_go_ahead] if ahead else []
     if not early and not controls:
@@ -167,10 +181,26 @@ def _advance_whole(
         for own in controls:
             own.use(number)
         trace = executor.run([[emitter.whole(kept)] for emitter in emitters])
-    trace = trace or executor.run([[emitter.whole(kept) for kept in steps] for emitter in emitters])
-    for emitter in emitters:
-        emitter.arrive_whole()
-    return trace
+    return trace or executor.run([[emitter.whole(kept) for kept in steps] for emitter in emitters])
+
+
+def _advance_several(
+    executor: Executor, emitters: Sequence[ShardEmitter], n: int, keep: frozenset[str], controls: Sequence[Controls]
+) -> Trace:
+    """Run whole steps: all steps of a shard are one call, or two if the last one keeps fields."""
+    rows = {own.group: own.rows[own.first :] for own in controls if own.rows is not None}
+    parts = [(n - 1, frozenset[str](), 0), (1, keep, n - 1)] if keep else [(n, keep, 0)]
+    lists = [
+        [emitter.several_whole(kept, number, _after(rows, emitter, first)) for number, kept, first in parts]
+        for emitter in emitters
+    ]
+    return executor.run(lists, n) if isinstance(executor, AutoExecutor) else executor.run(lists)
+
+
+def _after(rows: Mapping[int, np.ndarray], emitter: ShardEmitter, first: int) -> np.ndarray | None:
+    """The controls of a shard's group from a step on, or None if it has none that differ from step to step."""
+    own = rows.get(emitter.shard.group)
+    return None if own is None else own[first:]
 
 
 def _catch_up(

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simengine.backends.host_program import CallOp, CapacityOp, HostProgram
+from simengine.backends.host_program import CallOp, CapacityOp, HostProgram, RepeatedProgram
 from simengine.emission.binding import BoundAwait, BoundEvaluation, BoundLaunch
 from simengine.emission.calls import EmittedCall, Shard
 from simengine.emission.store import GroupStore
@@ -25,11 +25,15 @@ class WholeStep(NamedTuple):
         call: runs all evaluations of the step.
         program: the launch of `call`.
         works: the calls of the program, each with its index in the program.
+        repeated: the launch of `several`.
+        several: runs the step as often as `repeated` was told.
     """
 
     call: KernelCall
     program: HostProgram
     works: tuple[tuple[int, BoundLaunch], ...]
+    repeated: RepeatedProgram
+    several: KernelCall
 
     def log(self) -> list[EmittedCall]:
         """The calls that the latest run made, in program order."""
@@ -61,8 +65,12 @@ def whole_step(store: GroupStore, shard: Shard, plans: Sequence[BoundEvaluation]
     written = {s for call in calls for s in (*call.writes, *call.updates)}
     reads = {s for call in calls for s in call.reads} - written
     tag = Tag((shard.group,), shard.number, NAME)
-    call = KernelCall(NAME, program, tuple(sorted(reads)), (), tuple(sorted(written)), tag=tag)
-    return WholeStep(call, program, tuple(works))
+    repeated = RepeatedProgram(program)
+    call, several = (
+        KernelCall(NAME, launch, tuple(sorted(reads)), (), tuple(sorted(written)), tag=tag)
+        for launch in (program, repeated)
+    )
+    return WholeStep(call, program, tuple(works), repeated, several)
 
 
 def _columns(store: GroupStore, place: int, count: Count) -> np.ndarray:

@@ -229,9 +229,10 @@ class ListEngine:
             whole_steps: whether whole steps are issued as one call. If not, they are issued kernel by kernel.
         """
         of_groups = [self._controls(group, own) for group, own in controls.items()]
+        each = executor is not None  # a program that gives an executor looks at single steps
         executor = executor or self.executor
         issue = self.issuing.issue.under(executor.name)
-        self.trace = self._advance(executor, n, keep, of_groups, issue if whole_steps else issue.by_kernels)
+        self.trace = self._advance(executor, n, keep, of_groups, issue if whole_steps else issue.by_kernels, each)
         self._settle(executor)
         self.valid.update(dict.fromkeys(self._active(), keep))
 
@@ -242,14 +243,16 @@ class ListEngine:
         def put(first: int, rounds: int) -> None:
             self.backend.copier(store.controls_ahead(rounds)[0], rows)(first, rounds)
 
-        copy = self.backend.copier(store.array("ctrl"), rows)
-        return Controls(group, put, lambda step: copy(step, 1))
+        copy, whole = self.backend.copier(store.array("ctrl"), rows), None
+        if self.backend.name == "host":
+            whole = np.ascontiguousarray(rows, store.array("ctrl").dtype)
+        return Controls(group, put, lambda step: copy(step, 1), whole)
 
     def _advance(
-        self, executor: Executor, n: int, keep: frozenset[str], controls: Sequence[Controls], issue: Issue
+        self, executor: Executor, n: int, keep: frozenset[str], controls: Sequence[Controls], issue: Issue, each: bool
     ) -> Trace:
         emitters = [emitter for group in self._active() for emitter in self.emitters[group]]
-        return advance(executor, emitters, issue, n, keep, controls)
+        return advance(executor, emitters, issue, n, keep, controls, each)
 
     def lists(self) -> list[Emitter]:
         """Emitters of one step of every shard of the groups that are not paused."""
@@ -284,7 +287,7 @@ class ListEngine:
         executor = make_executor(self.executor_name, **{**self._options, "record": "times"})
         issue = self.issuing.issue
         try:
-            trace = self._advance(executor, 1, keep, (), issue if whole_steps else issue.by_kernels)
+            trace = self._advance(executor, 1, keep, (), issue if whole_steps else issue.by_kernels, True)
             executor.synchronize()
         finally:
             executor.close()

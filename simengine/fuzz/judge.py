@@ -159,7 +159,7 @@ def _compare(
     )
     explained, blurred = Counter(found.explained), blur(sane, dtype)
     for result in results:
-        name, bound = f"{result.field} in {dtype}", slack_of(mj, dtype) * result.tolerance
+        name, bound = f"{result.field} in {dtype}", slack_of(mj, dtype, result.stage) * result.tolerance
         if result.stage in _AFTER_INERTIA:
             bound = max(bound, blurred)
         explained[name] += result.ill_conditioned

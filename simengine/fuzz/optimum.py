@@ -55,7 +55,7 @@ def following(
     optimum, own = Oracle(best, dtype), Oracle(model.mj, dtype)
     drawn = find_states(model, optimum, Sampler(best, seed), states, _TRIES).evaluations
     sane = [evaluation for evaluation in drawn if is_sane(evaluation, dtype)]
-    bound = slack_of(mj, dtype) * _SOLVED.tolerance.of(dtype)
+    bound = slack_of(mj, dtype, _SOLVED.stage) * _SOLVED.tolerance.of(dtype)
     if not sane or not _all_as_near(model, own, optimum, sane, backend, dtype, bound):
         return set()
     found = {f"{name} in {dtype}" for name in _FOLLOWING} & set(fields)

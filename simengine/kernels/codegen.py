@@ -66,6 +66,7 @@ _HEADERS_AFTER_MODEL = (
     "actuators.cuh",
     "dual.cuh",
     "fluid.cuh",
+    "spans.cuh",
     "counting.cuh",
     "sorting.cuh",
     "broadphase.cuh",

@@ -19,6 +19,7 @@ from simengine_scheduler.native.cache import cache_dir, cached, digest
 
 HostFunction = Callable[[object], None]
 Runner = Callable[[int, int, int, int], int]
+Repeater = Callable[..., int]
 
 # With -ffp-contract=off, GCC still contracts pairs of products that its SLP vectoriser finds, as in a quaternion
 # product.
@@ -128,9 +129,25 @@ _LOADED: dict[tuple[Kernel, tuple[object, ...]], HostFunction] = {}
 @lru_cache(maxsize=1)
 def load_runner() -> Runner:
     """The function that runs a program: address and number of the ops, the first to run, array that receives counts."""
-    source = (Path(__file__).parent / "host_program.h").read_text()
-    function = ctypes.CDLL(str(build_library("run_program", source, []))).run_program
+    function = _program_library().run_program
     function.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p]
     function.restype = ctypes.c_int64
     runner: Runner = function
     return runner
+
+
+@lru_cache(maxsize=1)
+def load_repeater() -> Repeater:
+    """The function that repeats a program: the arguments of `load_runner`, then those of `repeat_program`."""
+    function = _program_library().repeat_program
+    number, address = ctypes.c_int64, ctypes.c_void_p
+    function.argtypes = [address, number, number, address, address, number, address, number, address, number]
+    function.restype = number
+    repeater: Repeater = function
+    return repeater
+
+
+@lru_cache(maxsize=1)
+def _program_library() -> ctypes.CDLL:
+    source = (Path(__file__).parent / "host_program.h").read_text()
+    return ctypes.CDLL(str(build_library("run_program", source, [])))

@@ -2,6 +2,7 @@
 // simengine/backends/host_program.py.
 
 #include <cstdint>
+#include <cstring>
 
 struct Op {
   void (*run)(const uint64_t* slots);  // null: this op only checks a capacity
@@ -25,6 +26,19 @@ extern "C" int64_t run_program(const Op* ops, int64_t n, int64_t at, int32_t* ov
     int64_t need = 0;
     for (int64_t i = 0; i < op.number; ++i) need += op.counts[i];
     if (need > op.room) return at;
+  }
+  return n;
+}
+
+// Run the program until it has run `repeats` times, of which `done` are counted already. Before each run, `size` bytes
+// are copied from row `done` of `rows`. The results are those of run_program.
+extern "C" int64_t repeat_program(const Op* ops, int64_t n, int64_t at, int32_t* over, int64_t* done, int64_t repeats,
+                                  const char* rows, int64_t stride, char* to, int64_t size) {
+  for (; *done < repeats; ++*done) {
+    if (at == 0 && size) std::memcpy(to, rows + *done * stride, size);
+    at = run_program(ops, n, at, over);
+    if (at < n) return at;
+    at = 0;
   }
   return n;
 }

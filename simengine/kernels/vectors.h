@@ -98,6 +98,30 @@ static inline void transpose(Lanes* x) {
   exchange<1>(x, all);
 }
 
+// A vector with its entries in opposite order.
+template <int... J>
+static inline Lanes reversed_by(Lanes x, std::integer_sequence<int, J...>) {
+  return blend<(VECTOR_WIDTH - 1 - J)...>(x, x);
+}
+static inline Lanes reversed(Lanes x) { return reversed_by(x, std::make_integer_sequence<int, VECTOR_WIDTH>()); }
+
+// The bits that are set in any of four vectors.
+static inline Truths any_bits(Lanes a, Lanes b, Lanes c, Lanes d) {
+  return ((Truths)a | (Truths)b) | ((Truths)c | (Truths)d);
+}
+
+static inline bool has_bits(Truths x) {
+#if !defined(__clang__) && VECTOR_BYTES == 64
+  typedef long long Words __attribute__((vector_size(VECTOR_BYTES)));
+  return __builtin_ia32_ptestmq512((Words)x, (Words)x, -1) != 0;
+#else
+  uint64_t word[VECTOR_BYTES / 8], all = 0;
+  __builtin_memcpy(word, &x, sizeof(x));
+  for (uint64_t each : word) all |= each;
+  return all != 0;
+#endif
+}
+
 // The first `number` words at an address, and zeros behind them.
 static inline Lanes load_words(const REAL* from, int number) {
   Lanes x;
@@ -131,9 +155,79 @@ static inline void store_words(REAL* to, Lanes x, int number) {
 #endif
 }
 
+// A bit for each entry, the lowest for the first: whether it is true.
+static inline unsigned bits_of(Truths x) {
+#if !defined(__clang__) && VECTOR_BYTES == 64 && REAL_IS_FLOAT
+  return __builtin_ia32_ptestmd512(x, x, (unsigned short)-1);
+#elif !defined(__clang__) && VECTOR_BYTES == 64
+  return __builtin_ia32_ptestmq512((long long __attribute__((vector_size(64))))x,
+                                   (long long __attribute__((vector_size(64))))x, (unsigned char)-1);
+#elif VECTOR_BYTES == 32 && REAL_IS_FLOAT
+  return __builtin_ia32_movmskps256((Lanes)x);
+#elif VECTOR_BYTES == 32
+  return __builtin_ia32_movmskpd256((Lanes)x);
+#elif VECTOR_BYTES == 16 && defined(__SSE2__) && REAL_IS_FLOAT
+  return __builtin_ia32_movmskps((Lanes)x);
+#elif VECTOR_BYTES == 16 && defined(__SSE2__)
+  return __builtin_ia32_movmskpd((Lanes)x);
+#else
+  unsigned bits = 0;
+  for (int i = 0; i < VECTOR_WIDTH; ++i) bits |= (x[i] ? 1u : 0u) << i;
+  return bits;
+#endif
+}
+
 // 0, 1, 2 and so on.
 static inline Truths places() {
   Truths x;
   for (int i = 0; i < VECTOR_WIDTH; ++i) x[i] = i;
   return x;
+}
+
+// Vectors of four entries, for the axes of a frame; their last entry means nothing.
+typedef REAL Four __attribute__((vector_size(4 * sizeof(REAL))));
+typedef decltype(Four{} < Four{}) FourTruths;
+
+static inline Four four(REAL x) { return x - Four{}; }
+static inline Four four_abs(Four x) { return (Four)((FourTruths)x & ~(FourTruths)-Four{}); }
+static inline Four four_fma(Four a, Four b, Four c) {
+#if __has_builtin(__builtin_elementwise_fma)
+  return __builtin_elementwise_fma(a, b, c);
+#elif defined(__FMA__) && REAL_IS_FLOAT
+  return __builtin_ia32_vfmaddps(a, b, c);
+#elif defined(__FMA__)
+  return __builtin_ia32_vfmaddpd256(a, b, c);
+#else
+  Four out;
+  for (int i = 0; i < 4; ++i) out[i] = OF_REAL(fma)(a[i], b[i], c[i]);
+  return out;
+#endif
+}
+
+// The four words at an address.
+static inline Four load_four(const REAL* from) {
+  Four x;
+  __builtin_memcpy(&x, from, sizeof(x));
+  return x;
+}
+
+// The three words at an address, which are the last of an array: the word before them is read, too.
+static inline Four load_last(const REAL* from) {
+  const Four x = load_four(from - 1);
+#ifdef __clang__
+  return __builtin_shufflevector(x, x, 1, 2, 3, 3);
+#else
+  return __builtin_shuffle(x, FourTruths{1, 2, 3, 3});
+#endif
+}
+
+// Whether one of the first three entries is true.
+static inline bool any_of_three(FourTruths x) {
+#if defined(__SSE2__) && REAL_IS_FLOAT
+  return __builtin_ia32_movmskps((Four)x) & 7;
+#elif defined(__AVX__)
+  return __builtin_ia32_movmskpd256((Four)x) & 7;
+#else
+  return x[0] || x[1] || x[2];
+#endif
 }

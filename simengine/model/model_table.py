@@ -162,7 +162,11 @@ class ModelTable:
             "cand_rows"
         ]
         self.arrays |= arrays | {name: typed(name, values) for name, values in table.items()}
-        self.sizes |= sizes | {"ncand": len(pairs), "nslot": len(table["slot_cand"])} | search_sizes(table)
+        self.sizes |= (
+            sizes
+            | {"ncand": len(pairs), "nslot": len(table["slot_cand"]), "nspan": len(table["span_adr"]) - 1}
+            | search_sizes(table)
+        )
         self.finds_pairs = wanted
         if not wanted:
             self._note_most(None)

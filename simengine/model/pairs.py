@@ -286,6 +286,22 @@ def can_lie(mj: mujoco.MjModel, candidate: Candidate) -> bool:
     return types in (*_FLAT, *_LYING) and _slots(mj, types) > 1
 
 
+def _spans(pairs: list[Candidate], reach: np.ndarray) -> np.ndarray:
+    """First pair of each span, and the number of pairs: (spans + 1,).
+
+    The pairs of a span have the same first geom, second geoms of successive numbers, and equal margins and gaps. So
+    their bounding spheres are tested side by side.
+
+    Args:
+        pairs: the candidates.
+        reach: margins and gaps, (candidates, 2).
+    """
+    step = np.diff(np.array([c[:2] for c in pairs], dtype=np.int64).reshape(-1, 2), axis=0)
+    goes_on = (step == (0, 1)).all(axis=1) & (np.diff(reach, axis=0) == 0).all(axis=1)
+    starts = 1 + np.flatnonzero(~goes_on)
+    return np.array([*([0] if pairs else []), *starts, len(pairs)], dtype=np.int32)
+
+
 def pair_table(mj: mujoco.MjModel, pairs: list[Candidate]) -> dict[str, np.ndarray]:
     """The `cand_*` and `slot_*` arrays of the model table for supported pairs."""
     geom_type, combined = mj.geom_type.tolist(), Parameters(mj)
@@ -296,6 +312,7 @@ def pair_table(mj: mujoco.MjModel, pairs: list[Candidate]) -> dict[str, np.ndarr
         slots[c] = most_contacts(mj, pairs[c].geom1, pairs[c].geom2, _reach(parameters[c]))
     slot_cand = np.repeat(np.arange(len(pairs)), slots)
     first = np.cumsum(slots) - slots
+    reach = np.array([[p.margin, p.gap] for p in parameters]).reshape(-1, 2)
     return {
         "cand_geom1": np.array([c.geom1 for c in pairs], dtype=np.int32),
         "cand_geom2": np.array([c.geom2 for c in pairs], dtype=np.int32),
@@ -306,8 +323,9 @@ def pair_table(mj: mujoco.MjModel, pairs: list[Candidate]) -> dict[str, np.ndarr
         "cand_solref": np.array([p.solref for p in parameters]).reshape(-1, 2),
         "cand_solreffriction": np.array([p.solreffriction for p in parameters]).reshape(-1, 2),
         "cand_solimp": np.array([p.solimp for p in parameters]).reshape(-1, 5),
-        "cand_margin": np.array([p.margin for p in parameters]),
-        "cand_gap": np.array([p.gap for p in parameters]),
+        "cand_margin": reach[:, 0],
+        "cand_gap": reach[:, 1],
+        "span_adr": _spans(pairs, reach),
         "slot_cand": slot_cand.astype(np.int32),
         "slot_sub": (np.arange(len(slot_cand)) - first[slot_cand]).astype(np.int32),
     }

@@ -12,7 +12,7 @@ from typing import NamedTuple
 # The sizes of a model; the integer header begins with them, in this order.
 SIZES: tuple[str, ...] = (
     *("nq", "nv", "nu", "na", "nbody", "njnt", "ngeom", "nsite", "ntendon", "nwrap", "npath", "nmocap", "ngravcomp"),
-    *("nlevel", "nroot", "ncand", "nslot", "nsearch", "nkept", "npolytope"),
+    *("nlevel", "nroot", "ncand", "nspan", "nslot", "nsearch", "nkept", "npolytope"),
     *("nlimit", "nmoment", "neq", "nfriction", "ntree"),
     *("nblock", "nM", "nJ", "nwidest", "nbranch"),
     *("nJten", "nJpart", "npathgroup", "npiece", "nJmom"),
@@ -170,6 +170,11 @@ TABLE: tuple[TableField, ...] = (
     _r("cand_solimp", "ncand", 5, doc="derived: combined solver impedance"),
     _r("cand_margin", "ncand", doc="derived: distance at which forces begin [m]"),
     _r("cand_gap", "ncand", doc="derived: further distance at which the contact is listed without force [m]"),
+    _i(
+        "span_adr",
+        "nspan+1",
+        doc="derived: first pair of each span: pairs of a geom with successive ones, at one margin",
+    ),
     _i("slot_cand", "nslot", doc="derived: candidate pair of each contact slot"),
     _i("slot_sub", "nslot", doc="derived: number of the slot within its pair"),
     # geoms of models whose pairs are found in every step, which have no candidate pairs; see model/colliders.py

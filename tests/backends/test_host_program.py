@@ -7,7 +7,7 @@ import ctypes
 import numpy as np
 import pytest
 
-from simengine.backends.host_program import CallOp, CapacityOp, HostProgram
+from simengine.backends.host_program import CallOp, CapacityOp, HostProgram, RepeatedProgram, Rows
 from simengine_scheduler import HostLaunch
 from simengine_scheduler.launch import Buffer, BufferSet
 
@@ -107,3 +107,31 @@ def test_what_fails_to_make_room_ends_the_program(buffers: BufferSet) -> None:
     with pytest.raises(MemoryError, match="no room for 3"):
         program.issue(0)
     assert ran == []
+
+
+def test_a_repeated_program_copies_a_row_before_each_run_and_goes_on_where_room_was_made(buffers: BufferSet) -> None:
+    shelf = Shelf(buffers)
+    counts, to = np.zeros(1, np.int32), np.zeros(2, np.float32)
+    seen: list[tuple[float, ...]] = []
+
+    def count(slots: object) -> None:
+        seen.append(tuple(to.tolist()))
+        counts[0] = 3 * len(seen)
+
+    used: list[int] = []
+    counting, use = FUNCTION(count), FUNCTION(lambda slots: used.append(slots[0]))
+    ops = [
+        CallOp(HostLaunch(counting, [], buffers), 1, None),
+        CapacityOp(counts, shelf),
+        CallOp(HostLaunch(use, [shelf.buffer], buffers), 1, None),
+    ]
+    rows = np.arange(12, dtype=np.float32).reshape(3, 4)
+    repeated = RepeatedProgram(HostProgram(ops, buffers))
+    repeated.set(3, Rows(rows[:, 1:3], to))
+    repeated.issue(0)
+    assert seen == [(1, 2), (5, 6), (9, 10)]
+    assert shelf.asked == [3, 6, 9]
+    assert used == [3, 6, 9]
+    repeated.set(2, None)
+    repeated.issue(0)
+    assert seen[3:] == [(9, 10), (9, 10)]

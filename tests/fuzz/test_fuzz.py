@@ -18,6 +18,7 @@ from simengine.fuzz.corpus import save
 from simengine.fuzz.draw import Draw
 from simengine.fuzz.generate import generate
 from simengine.fuzz.judge import Outcome, judge
+from simengine.fuzz.limits import slack_of
 from simengine.fuzz.mutate import mutate
 from simengine.fuzz.shrink import shrink
 from tests.checkout import ROOT
@@ -85,6 +86,16 @@ def test_several_processes_compare_the_models_of_one() -> None:
         assert one[name] == two[name], name
     with pytest.raises(ValueError, match="jobs=0"):
         fuzz(models=1, jobs=0)
+
+
+def test_the_slack_of_a_solver_is_not_that_of_contacts_and_rows() -> None:
+    newton, sweeps = (
+        mujoco.MjModel.from_xml_string(f'<mujoco><option solver="{solver}"/></mujoco>') for solver in ("Newton", "PGS")
+    )
+    for stage in ("narrowphase", "constraint", "acceleration"):
+        assert slack_of(sweeps, "float32", stage) == slack_of(newton, "float32", stage)
+    for stage in ("solve", "sensor", "step"):
+        assert slack_of(sweeps, "float32", stage) > slack_of(newton, "float32", stage)
 
 
 def test_models_that_failed_once_agree() -> None:

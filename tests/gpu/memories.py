@@ -36,11 +36,12 @@ def start(name: str, dtype: str, rk_stage: int) -> Memory:
     """A memory at the start of an evaluation, with arenas that fit exactly. rk_stage > 0 is in the middle of a step."""
     memory = loaded(name, dtype, *arena_sizes(name))
     if rk_stage:
-        _fill_runge_kutta(memory)
+        fill_runge_kutta(memory)
     return memory
 
 
-def _fill_runge_kutta(memory: Memory) -> None:
+def fill_runge_kutta(memory: Memory) -> None:
+    """Put random numbers where a step by Runge and Kutta keeps what it has so far."""
     rng = np.random.default_rng(11)
     for field in RUNGE_KUTTA:
         memory.own(field)[...] = rng.normal(size=memory.own(field).shape).astype(np.float32)
@@ -59,7 +60,7 @@ def prepared(name: str, dtype: str) -> Memory:
     """A memory with every field of a forward evaluation, rounded to the precision."""
     memory = start(name, dtype, 0)
     memory.set({k: v for k, v in _reference(name).items() if k not in RUNGE_KUTTA})
-    _fill_runge_kutta(memory)
+    fill_runge_kutta(memory)
     return memory
 
 

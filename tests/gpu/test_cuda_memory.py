@@ -93,3 +93,24 @@ def test_a_step_without_memory_leaves_the_simulation_usable(
             assert bits(sim) == expected, f"{more} bytes more"
     assert said
     assert all("memory" in each.lower() for each in said), said
+
+
+@cuda_only
+def test_simulations_and_groups_that_end_leave_their_memory_to_others(backend: str) -> None:
+    import cupy
+
+    pool: Any = cupy.get_default_memory_pool()
+    live: Any = cupy.cuda.pinned_memory.PinnedMemory
+    model = load_model(OWN["two_arms"])
+    held: list[tuple[int, int]] = []
+    with Simulation(model, 20, backend=backend) as sim:
+        for _ in range(8):
+            sim.add_group(model, 300)
+            sim.step(2)
+            with sim.copy() as other:
+                other.step(2)
+            sim.remove_group(sim.groups[-1])
+            del other
+            gc.collect()
+            held.append((pool.total_bytes(), sum(type(one) is live for one in gc.get_objects())))
+    assert held[3] == held[-1], held

@@ -17,7 +17,11 @@ pytestmark = pytest.mark.gpu
 SIZES: dict[str, dict[str, int]] = {
     "population": {"rows": 70, "policies": 3, "most": 64},
     "wired": {"nodes": 8, "stages": 2, "channels": 5, "side": 18},
+    "products": {"chains": 3, "length": 4, "size": 32, "bands": 2},
+    "skipping": {"images": 3, "blocks": 4, "channels": 6, "side": 18},
+    "clients": {"clients": 4, "rows": 20, "most": 64},
 }
+"""Small networks. Others have their usual size."""
 EXECUTORS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("streams", {}),
     ("streams", {"completion": "polling"}),
@@ -29,7 +33,7 @@ EXECUTORS: tuple[tuple[str, dict[str, Any]], ...] = (
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_step_is_that_of_the_host(name: str) -> None:
-    there, here = (make_network(name, place, **SIZES[name]) for place in (CudaTarget(), HostTarget()))
+    there, here = (make_network(name, place, **SIZES.get(name, {})) for place in (CudaTarget(), HostTarget()))
     for workload in (there, here):
         executor = make_executor("serial", **workload.options)
         workload.run(executor, 1)
@@ -44,7 +48,7 @@ def test_a_step_is_that_of_the_host(name: str) -> None:
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_executors_leave_the_bits_of_serial(name: str) -> None:
-    workload = make_network(name, CudaTarget(), **SIZES[name])
+    workload = make_network(name, CudaTarget(), **SIZES.get(name, {}))
     states = []
     for executor_name, options in (("serial", {}), *EXECUTORS):
         workload.reset()

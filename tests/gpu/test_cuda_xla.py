@@ -146,7 +146,12 @@ def test_worlds_with_parameters_of_their_own_do_not_depend_on_their_number(name:
     compare_numbers(f"simengine/{name}", "jax")
 
 
-def compare_numbers(name: str, array: str) -> None:
+@pytest.mark.parametrize("name", ["Ant-v5", "Humanoid-v5", "Pusher-v5", "QuadrupedFlat-v0", "CartPoleSwingUp-v0"])
+def test_worlds_among_thousands_have_the_bits_of_a_few(name: str) -> None:
+    compare_numbers(f"simengine/{name}", "jax", 4096)
+
+
+def compare_numbers(name: str, array: str, most: int = WORLDS) -> None:
     """The first worlds of many have the bits that they have in a smaller environment."""
     import gymnasium
 
@@ -154,7 +159,7 @@ def compare_numbers(name: str, array: str) -> None:
 
     simengine_envs.register_envs()
     seen = []
-    for worlds, kind in ((WORLDS, array), (5, "jax")):
+    for worlds, kind in ((most, array), (5, "jax")):
         options: dict[str, Any] = {"backend": "cuda", "max_episode_steps": 13}
         env = gymnasium.make_vec(name, num_envs=worlds, array=kind, **options)
         observation, _ = env.reset(seed=4)

@@ -62,6 +62,19 @@ static Array solved(const Array& L, Array x, int n) {
   return x;
 }
 
+static Array backwards(const Array& x) { return Array(x.rbegin(), x.rend()); }
+
+// inv(H) x for the lower triangle of H, by the factor that Newton's method takes: of the dofs in opposite order where
+// there are many.
+static Array newton_direction(const Array& H, const Array& x, int n) {
+  if (n <= MOST_FORWARD) return solved(factor(H, n), x, n);
+  Array opposite(n * n);
+  for (int i = 0; i < n; ++i) {
+    for (int j = 0; j <= i; ++j) opposite[(n - 1 - j) * n + n - 1 - i] = H[i * n + j];
+  }
+  return backwards(solved(factor(opposite, n), backwards(x), n));
+}
+
 static Array eliminated(Array A, Array x, int n) {
   for (int k = 0; k < n - 1; ++k) {
     const real inverse = reciprocal_(A[k * n + k]);
@@ -145,13 +158,16 @@ static void check_rows(int n, int nrow) {
     for (int i = 0; i < n; ++i) {
       const real c = D[r] * J[r * stride + i];
       right[i] = fma_(-residual[r], c, right[i]);
-      for (int j = 0; j <= i; ++j) H[i * n + j] = fma_(c, J[r * stride + j], H[i * n + j]);
+      for (int j = 0; j <= i; ++j) {
+        const real own = J[r * stride + i], other = J[r * stride + j];  // of two dofs, the later in the factor has a weight
+        H[i * n + j] = n > MOST_FORWARD ? fma_(own, D[r] * other, H[i * n + j]) : fma_(c, other, H[i * n + j]);
+      }
     }
   }
   solve_with_rows_in_vectors(solution.data(), A.data(), A.data(), real(0), nrow, J.data(), stride, D.data(),
                              residual.data(), sums.data(), gradient.data(), real(0), n);
   check("gradient", n, right, gradient);
-  check("Newton direction", n, solved(factor(H, n), right, n), solution);
+  check("Newton direction", n, newton_direction(H, right, n), solution);
 }
 
 int main(int, char** arguments) {

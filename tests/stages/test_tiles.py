@@ -5,9 +5,12 @@ Batches have as many worlds as do not fill their last tile. Nothing in memory is
 
 from __future__ import annotations
 
+import mujoco
+import numpy as np
 import pytest
 
 from simengine.kernels.kernel import Kernel
+from simengine.model import load_table
 from simengine.physics.solvers.solve_newton_unilateral import SOLVE_NEWTON_UNILATERAL
 from simengine.plan import catalogue, tiles
 from simengine.state.fields import FIELD, ROW_CLASSES
@@ -38,9 +41,24 @@ def finishing(integrator: str) -> Kernel:
     return tiles.in_tiles(catalogue.finish(integrator, SOLVE_NEWTON_UNILATERAL.name, arena=False))
 
 
-def heap(dtype: str, rk_stage: int) -> Memory:
-    """A memory with worlds of many rows."""
-    return memories.start("heap", dtype, rk_stage)
+def lying_boxes(dtype: str, rk_stage: int) -> Memory:
+    """A memory with worlds of none to four boxes that lie on a plane, on up to 16 corners with ten rows each."""
+    boxes = "".join(f'<body pos="{k} 0 1"><freejoint/><geom type="box" size=".1 .1 .1"/></body>' for k in range(4))
+    mj = mujoco.MjModel.from_xml_string(
+        f'<mujoco><default><geom condim="6"/></default><worldbody><geom type="plane" size="9 9 1"/>{boxes}</worldbody>'
+        "</mujoco>"
+    )
+    model, rng = load_table(mj), np.random.default_rng(3)
+    memory = Memory(model, dtype, 10, 16 * 20, 160 * 20)
+    qpos = np.tile(mj.qpos0, (10, 1)).reshape(10, 4, 7)
+    qpos[..., 2] = np.where(np.arange(4) < np.arange(10)[:, None] % 5, 0.099, 1.0)
+    fields = {"qvel": (mj.nv,), "qacc_warmstart": (mj.nv,), "qfrc_applied": (mj.nv,), "xfrc_applied": (mj.nbody, 6)}
+    memory.set({name: rng.normal(size=(10, *shape)).astype(np.float32) for name, shape in fields.items()})
+    memory.set({"qpos": qpos.reshape(10, mj.nq)})
+    memory.set({name: np.zeros(10, np.int32) for name in ("nstep", "world_status")})
+    if rk_stage:
+        memories.fill_runge_kutta(memory)
+    return memory
 
 
 def solvable(memory: Memory, kernel: Kernel, integrator: str, rk_stage: int) -> list[Argument]:
@@ -88,7 +106,7 @@ def test_solving_in_tiles_has_the_bits_of_its_stages(
 @integrations
 def test_a_tile_has_room_for_any_number_of_rows(integrator: str, rk_stage: int, dtype: str) -> None:
     """Also for more than the largest size class has in scratch."""
-    kernel, memory = finishing(integrator), heap(dtype, rk_stage)
+    kernel, memory = finishing(integrator), lying_boxes(dtype, rk_stage)
     slots = solvable(memory, kernel, integrator, rk_stage)
     assert most_rows(memory) > ROW_CLASSES[-1]
     assert_bits_of_stages(memory, kernel, slots, rk_scalars(integrator, rk_stage))
@@ -139,7 +157,7 @@ def test_solving_a_part_of_a_tile_stays_within_its_buffers(integrator: str, rk_s
     for worlds in (1, 3, 17):
         memory = start("ant", dtype, rk_stage, worlds)
         assert_sanitized(memory, kernel, solvable(memory, kernel, integrator, rk_stage))
-    memory = heap(dtype, rk_stage)
+    memory = lying_boxes(dtype, rk_stage)
     assert_sanitized(memory, kernel, solvable(memory, kernel, integrator, rk_stage))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from ..cuda.setup import set_up_stream
 from ..launch.tasks import DeviceBody
 from .linking import Keep, link_worker, management, refuse_whole_blocks
 from .workers import Kind, Worker, all_to_run, numbered
@@ -29,7 +30,7 @@ class CudaPrograms:
         self._modules: dict[Any, Any] = {}
         self._workers: dict[Kind, dict[frozenset[DeviceBody], Worker]] = {}
         self._functions: dict[tuple[Kind, tuple[DeviceBody, ...]], int] = {}
-        self._set_up = cupy.cuda.Stream(non_blocking=True)
+        self._set_up = set_up_stream()
         attributes = device.attributes
         self.multiprocessors = int(attributes["MultiProcessorCount"])
         self.registers = int(attributes["MaxRegistersPerMultiprocessor"])

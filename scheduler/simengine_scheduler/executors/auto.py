@@ -92,11 +92,16 @@ class AutoExecutor(Executor):
         """Whether candidates are on trial."""
         return self._chosen is None
 
-    def run(self, emitters: Iterable[Emitter]) -> Trace:
-        """Run the emitters' calls."""
+    def run(self, emitters: Iterable[Emitter], rounds: int = 1) -> Trace:
+        """Run the emitters' calls.
+
+        Args:
+            emitters: as for other executors.
+            rounds: how many rounds of work the calls make. Times of turns are those of a call and round.
+        """
         if not isinstance(emitters, list):
             emitters = list(emitters)
-        return self._run(emitters, lambda executor: executor.run(emitters), 1)
+        return self._run(emitters, lambda executor: executor.run(emitters), rounds)
 
     def repeat(self, lists: Sequence[FixedList], times: int) -> Trace:
         """Run fixed lists `times` times. All rounds together are one run of a turn."""

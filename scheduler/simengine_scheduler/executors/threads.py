@@ -30,6 +30,7 @@ from ..core.policies import ORDER_POLICIES, OrderPolicy
 from ..core.window import Window
 from ..tracing.trace import Trace
 from .base import Executor, Options, finish_run, run_on_host
+from .processors import Processors
 from .recorder import start_recording
 
 _IDLE_SECONDS = 5e-4
@@ -64,6 +65,7 @@ class _Pool:
         ]
         for thread in self._threads:
             thread.start()
+        self._processors = Processors(self._threads)
 
     def execute(self, begin: Callable[[], _Run]) -> _Run:
         """Begin a run and take part in it to its end, with the calling thread as worker 0. Raises what failed."""
@@ -72,6 +74,7 @@ class _Pool:
                 state = "closed" if self._closed else "running already"
                 raise RuntimeError(f"the threads executor is {state}; make one executor for each concurrent caller")
             run = self._run = begin()
+            self._processors.leave_free()
             self._changed.notify_all()
         try:
             self._work(run, 0)

@@ -7,13 +7,13 @@ DEVICE int collide_counted(int type, const Pair& pair, real margin, Contact* out
 // Lists near pairs, and among them those that need a search. near.adr receives the numbers of contacts of the others;
 // for those with a height field, 0.
 struct ListPairs {
+  static const bool TESTS_BOXES = true;
   const Model& m;
   const real *geom_xpos, *geom_xmat;
   NearPairs near;
   int* search_near;
   int searches, rows;  // the lane's share of the rows of pairs without a search
-  DEVICE_METHOD void operator()(int c) {
-    if (c >= 0 && boxes_apart(m, c, geom_xpos, geom_xmat)) c = -1;
+  DEVICE_METHOD void list(int c) {
     const int type = c >= 0 ? m.cand_type()[c] : TYPE_HFIELD;
     const bool search = SEARCHES && type == TYPE_CONVEX;
     int number = 0;

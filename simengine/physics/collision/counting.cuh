@@ -80,15 +80,29 @@ DEVICE int rows_of(const Model& m, int c, const Contact* found, int number) {
 #define WAITING_WORDS 64
 #define ROUNDS_AT_ONCE 4  // rounds of candidates whose loads overlap
 
-// For each candidate pair whose bounding spheres overlap, in order, call take(c) in one lane; c is -1 in lanes without
-// a pair. All lanes call it together. `waiting` has WAITING_WORDS integers. A group of more than 32 lanes does not
-// wait.
+// List the lane's pair, of which c is -1 in lanes without one, unless the caller wants boxes to be tested, and they are
+// apart.
+template <typename Take>
+DEVICE void list_near(const Model& m, int c, const real* geom_xpos, const real* geom_xmat, Take& take) {
+  if (Take::TESTS_BOXES && c >= 0 && boxes_apart(m, c, geom_xpos, geom_xmat)) c = -1;
+  take.list(c);
+}
+
+// For each candidate pair whose bounding spheres overlap, and whose bounding boxes do too if Take::TESTS_BOXES, call
+// take.list(c) in one lane, in order; c is -1 in lanes without a pair. All lanes call it together. `waiting` has
+// WAITING_WORDS integers. A group of more than 32 lanes does not wait.
 template <typename Take>
 DEVICE void each_near(const Model& m, int ncand, const real* geom_xpos, const real* geom_xmat, int* waiting,
                       Take& take) {
+#ifdef SPANS
+  if (m.ngeom() <= MOST_SPHERES) {
+    if (ncand) each_near_of_spans(m, geom_xpos, geom_xmat, take);
+    return;
+  }
+#endif
   if (LANES == 1) {
     ROLLED for (int c = 0; c < ncand; ++c) {
-      if (!spheres_apart(m, c, geom_xpos, geom_xmat)) take(c);
+      if (!apart<Take::TESTS_BOXES>(m, c, geom_xpos, geom_xmat)) take.list(c);
     }
     return;
   }
@@ -116,7 +130,7 @@ DEVICE void each_near(const Model& m, int ncand, const real* geom_xpos, const re
     if (!count) break;
     lane_sync();
     if (LANES <= 32) own = lane() < count ? waiting[lane()] : -1;
-    take(own);
+    list_near(m, own, geom_xpos, geom_xmat, take);
     lane_sync();
     if (LANES <= 32 && LANES + lane() < count) waiting[lane()] = waiting[LANES + lane()];
     lane_sync();
@@ -210,13 +224,13 @@ struct Tally {
 // Counts the contacts of pairs, and keeps them if there is a place for them.
 template <CollideAny COLLIDE, int MOST, bool HEAVY>
 struct CountPairs {
+  static const bool TESTS_BOXES = HEAVY;
   const Model& m;
   const real *geom_xpos, *geom_xmat;
   const ContactFields* keep;
   NearPairs near;
   int contacts, rows, types;  // the lane's share of the rows and types
-  DEVICE_METHOD void operator()(int c) {
-    if (HEAVY && c >= 0 && boxes_apart(m, c, geom_xpos, geom_xmat)) c = -1;
+  DEVICE_METHOD void list(int c) {
     Contact found[MOST];
     int number = 0, total;
     if (c >= 0) {

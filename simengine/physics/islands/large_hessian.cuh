@@ -55,7 +55,8 @@ DEVICE_CALL void add_run_in_vectors(const Model& m, const LargeIsland& s, const 
 
 // x = inv(H) b, by a factor of the whole matrix.
 DEVICE_CALL void solve_directly(const LargeIsland& s, const real* b, real* x) {
-  PaddedMatrix H(s.n);
+  PaddedMatrix H(s.n, false, true);
+  Lanes right[MOST_VECTORS];
   for (int i = 0; i < s.n; ++i) {
     for (int q = i / VECTOR_WIDTH; q < H.vectors; ++q) H.row(i)[q] = Lanes{};
   }
@@ -76,7 +77,8 @@ DEVICE_CALL void solve_directly(const LargeIsland& s, const real* b, real* x) {
       }
     }
   }
-  H.solve(x, b);
+  for (int q = 0; q < H.vectors; ++q) right[q] = H.part(b, q);
+  H.solve(x, right);
 }
 #endif
 

@@ -9,6 +9,14 @@
 #define FEWEST_COLUMNS 6                   // smaller matrices have too few entries for vectors
 #define FEWEST_VECTOR_ROWS 4
 #define PANEL 4
+#define MOST_FILLED 32  // rows of a matrix in which zeros are not looked for
+// Rows of a matrix that is factored from its first row on. Larger ones are factored from their last row on, except of
+// islands, whose many trees are coupled by contacts.
+#ifdef UNIT_ISLAND
+#define MOST_FORWARD (MOST_VECTORS * VECTOR_WIDTH)
+#else
+#define MOST_FORWARD MOST_FILLED
+#endif
 
 DEVICE bool fits_vectors(int n) { return n >= FEWEST_COLUMNS && n <= MOST_VECTORS * VECTOR_WIDTH; }
 
@@ -34,34 +42,61 @@ DEVICE bool is_zero(REAL x) {
 }
 
 // A square matrix whose rows are padded to whole vectors. While it is factored, only entries from the diagonal on mean
-// anything: those before it in the vector of the diagonal, and those behind column n, are overwritten with anything.
+// anything: those before it in the vector of the diagonal, and those behind the last column, are overwritten with
+// anything.
+//
+// Backward, its rows and columns are in opposite order, behind the padding. The dofs of a tree are then eliminated from
+// the leaves to the root, so that those of different branches remain apart.
+//
+// In a sparse matrix, whose zeros have no sign, vectors of zeros are skipped.
 struct PaddedMatrix {
   int n, vectors;  // columns, and vectors of a row
+  bool backward, sparse;
+  int begin, end;                           // its rows
+  bool blocks[MOST_VECTORS][MOST_VECTORS];  // after factor(): may L' have entries in both vectors?
   Lanes of[MOST_VECTORS * VECTOR_WIDTH * MOST_VECTORS];
 
-  explicit PaddedMatrix(int n) : n(n), vectors((n + VECTOR_WIDTH - 1) / VECTOR_WIDTH) {}
+  explicit PaddedMatrix(int n, bool backward = false, bool sparse = false)
+      : n(n), vectors((n + VECTOR_WIDTH - 1) / VECTOR_WIDTH), backward(backward), sparse(sparse) {
+    begin = backward ? vectors * VECTOR_WIDTH - n : 0;
+    end = begin + n;
+    for (int p = 0; p < vectors; ++p) {
+      for (int q = p; q < vectors; ++q) blocks[p][q] = !backward || panel_of(p) == panel_of(q);
+    }
+    for (int i = begin / PANEL * PANEL; i < begin; ++i) {
+      for (int q = 0; q < vectors; ++q) row(i)[q] = Lanes{};
+    }
+  }
+  // The panel of the first row of a vector.
+  static int panel_of(int q) { return q * VECTOR_WIDTH / PANEL; }
   Lanes* row(int i) { return of + i * vectors; }
   REAL* words(int i) { return reinterpret_cast<REAL*>(row(i)); }
+  // The row and column of dof i.
+  int at(int i) const { return backward ? vectors * VECTOR_WIDTH - 1 - i : i; }
   // Number of columns from the first of vector q on.
   int columns_from(int q) const { return n - q * VECTOR_WIDTH; }
-  // The first row whose diagonal is in a later vector than that of row i, or n.
+  // The first row whose diagonal is in a later vector than that of row i, or the end.
   int next_vector(int i) const {
     const int next = (i / VECTOR_WIDTH + 1) * VECTOR_WIDTH;
-    return next < n ? next : n;
+    return next < end ? next : end;
+  }
+
+  // Vector q of n words, in the order of the columns, zero in the padding.
+  Lanes part(const REAL* x, int q) const {
+    if (!backward) return load_words(x + q * VECTOR_WIDTH, columns_from(q));
+    const int other = vectors - 1 - q;
+    return reversed(load_words(x + other * VECTOR_WIDTH, columns_from(other)));
   }
 
   // The upper triangle of a symmetric matrix.
   void load(const REAL* A) {
-    const int columns = n, count = vectors;
-    for (int i = 0; i < columns; ++i) {
+    for (int i = begin; i < end; ++i) {
       Lanes* own = row(i);
-      for (int q = i / VECTOR_WIDTH; q < count; ++q) {
-        own[q] = load_words(A + i * columns + q * VECTOR_WIDTH, columns - q * VECTOR_WIDTH) + every(0);
-      }
+      for (int q = i / VECTOR_WIDTH; q < vectors; ++q) own[q] = part(A + at(i) * n, q) + every(0);
     }
   }
 
-  // The same from the lower triangle.
+  // The same from the lower triangle, for a matrix that is not backward.
   void load_lower(const REAL* A) {
     for (int p = 0; p < vectors; ++p) {
       for (int q = p; q < vectors; ++q) {
@@ -72,61 +107,89 @@ struct PaddedMatrix {
     }
   }
 
-  // H += c v', for vectors of n words each that are padded to whole vectors with zeros.
-  void add_product(const REAL* c, const Lanes* v) {
-    const int columns = n, count = vectors;
-    for (int i = 0; i < columns;) {
-      const int q = i / VECTOR_WIDTH, end = next_vector(i);
-      for (; i < end; ++i) {
-        if (is_zero(c[i])) continue;
-        const Lanes factor = every(c[i]);
-        Lanes* own = row(i);
-        for (int p = q; p < count; ++p) own[p] = vector_fma(factor, v[p], own[p]);
+  // H += c v' for PANEL pairs of vectors, one after another, whose padding is zero.
+  void add_products(const Lanes (*c)[MOST_VECTORS], const Lanes (*v)[MOST_VECTORS]) {
+    int used[MOST_VECTORS], number = 0;
+    for (int q = 0; q < vectors; ++q) {
+      const Truths bits = any_bits(c[0][q], c[1][q], c[2][q], c[3][q]) | any_bits(v[0][q], v[1][q], v[2][q], v[3][q]);
+      if (has_bits(bits)) used[number++] = q;
+    }
+    for (int u = 0; u < number; ++u) {
+      const int first = used[u] * VECTOR_WIDTH;
+      const REAL* entry[PANEL];
+      for (int j = 0; j < PANEL; ++j) entry[j] = reinterpret_cast<const REAL*>(c[j] + used[u]);
+      for (int k = 0; k < VECTOR_WIDTH; ++k) {
+        if (is_zero(entry[0][k]) && is_zero(entry[1][k]) && is_zero(entry[2][k]) && is_zero(entry[3][k])) continue;
+        Lanes multiple[PANEL], *own = row(first + k);
+#pragma GCC unroll 4
+        for (int j = 0; j < PANEL; ++j) multiple[j] = every(entry[j][k]);
+        for (int w = u; w < number; ++w) {
+          Lanes x = own[used[w]];
+#pragma GCC unroll 4
+          for (int j = 0; j < PANEL; ++j) x = vector_fma(multiple[j], v[j][used[w]], x);
+          own[used[w]] = x;
+        }
       }
     }
   }
 
-  // The upper triangle becomes that of L', where H = L L'. Pivots are those of mem_factor. Columns of L are removed
-  // from the rest PANEL at a time, one after another.
-  void factor() {
-    const int columns = n, count = vectors;
-    for (int first = 0; first < columns; first += PANEL) {
-      const int end = first + PANEL < columns ? first + PANEL : columns, begin = first / VECTOR_WIDTH;
-      for (int k = first; k < end; ++k) {
+  // The upper triangle becomes that of L', where H = L L', and y becomes L^-1 y. Pivots are those of mem_factor.
+  // Columns of L are removed from the rest PANEL at a time, one after another.
+  void factor(Lanes* y) {
+    REAL *word = reinterpret_cast<REAL*>(y), solved[MOST_VECTORS * VECTOR_WIDTH];
+    for (int first = begin / PANEL * PANEL; first < end; first += PANEL) {
+      const int next = first + PANEL < end ? first + PANEL : end, diagonal = first / VECTOR_WIDTH;
+      for (int k = first < begin ? begin : first; k < next; ++k) {
         Lanes* own = row(k);
         for (int j = first; j < k; ++j) {
           const Lanes multiple = every(-words(j)[k]), *other = row(j);
-          for (int q = begin; q < count; ++q) own[q] = vector_fma(multiple, other[q], own[q]);
+          for (int q = diagonal; q < vectors; ++q) own[q] = vector_fma(multiple, other[q], own[q]);
         }
         const REAL d = words(k)[k], pivot = sqrt_(d > 0 ? d : REAL_MAX);
         const Lanes inverse = every(R(1.0) / pivot);
-        for (int q = begin; q < count; ++q) own[q] *= inverse;
+        solved[k] = word[k] / pivot;
+        const Lanes taken = every(-solved[k]);
+        for (int q = diagonal; q < vectors; ++q) {
+          own[q] *= inverse;
+          y[q] = vector_fma(own[q], taken, y[q]);
+        }
         words(k)[k] = pivot;
       }
-      for (int i = end, next; i < columns; i = next) {
-        next = next_vector(i);
-        remove_panel(first, i, next);
-      }
+      if (next < end) remove_panel(first, next);
     }
+    for (int k = begin; k < end; ++k) word[k] = solved[k];
+    for (int q = 0; backward && q < vectors; ++q) y[q] += every(0);  // zeros without a sign may be skipped
   }
 
-  // Subtract the products of PANEL columns of L from the rows from `from` to `end`, whose diagonals are in one vector.
-  void remove_panel(int first, int from, int end) {
-    int q = from / VECTOR_WIDTH;
-    for (; q + 2 <= vectors; q += 2) remove_from<2>(first, from, end, q);
-    if (q < vectors) remove_from<1>(first, from, end, q);
+  // Subtract the products of PANEL columns of L from the rows from `from` on.
+  void remove_panel(int first, int from) {
+    const int diagonal = first / VECTOR_WIDTH;
+    int used[MOST_VECTORS], number = 0;
+    for (int q = diagonal; q < vectors; ++q) {
+      const Lanes* own = row(first) + q;
+      if (sparse && !has_bits(any_bits(own[0], own[vectors], own[2 * vectors], own[3 * vectors]))) continue;
+      for (int p = diagonal; p * VECTOR_WIDTH < from; ++p) blocks[p][q] = true;
+      used[number++] = q;
+    }
+    for (int u = 0; u < number; ++u) {
+      const int start = used[u] * VECTOR_WIDTH, low = start < from ? from : start, high = next_vector(start);
+      if (low >= high) continue;
+      int w = u;
+      for (; w + 2 <= number; w += 2) remove_from<2>(first, low, high, used + w);
+      if (w < number) remove_from<1>(first, low, high, used + w);
+    }
   }
   template <int COUNT>
-  void remove_from(int first, int from, int end, int q) {
-    const int stride = vectors;
-    const REAL* entry = words(first) + from;
-    Lanes own[PANEL][COUNT], *out = row(from) + q;
+  void remove_from(int first, int low, int high, const int* used) {
+    const int stride = vectors, near = used[0], far = used[COUNT - 1] - near;
+    const REAL* entry = words(first) + low;
+    Lanes own[PANEL][COUNT], *out = row(low) + near;
 #pragma GCC unroll 4
     for (int j = 0; j < PANEL; ++j) {
 #pragma GCC unroll 4
-      for (int p = 0; p < COUNT; ++p) own[j][p] = -row(first + j)[q + p];
+      for (int p = 0; p < COUNT; ++p) own[j][p] = -row(first + j)[near + p * far];
     }
-    for (int i = from; i < end; ++i, ++entry, out += stride) {
+    for (int i = low; i < high; ++i, ++entry, out += stride) {
       const REAL* of_row[PANEL];
       bool all_zero = true;
 #pragma GCC unroll 4
@@ -137,10 +200,10 @@ struct PaddedMatrix {
       if (all_zero) continue;
 #pragma GCC unroll 4
       for (int p = 0; p < COUNT; ++p) {
-        Lanes x = out[p];
+        Lanes x = out[p * far];
 #pragma GCC unroll 4
         for (int j = 0; j < PANEL; ++j) x = vector_fma(every(*of_row[j]), own[j][p], x);
-        out[p] = x;
+        out[p * far] = x;
       }
     }
   }
@@ -149,6 +212,7 @@ struct PaddedMatrix {
   void turn() {
     for (int p = 0; p < vectors; ++p) {
       for (int q = p; q < vectors; ++q) {
+        if (q > p && !blocks[p][q]) continue;
         Lanes x[VECTOR_WIDTH];
         for (int k = 0; k < VECTOR_WIDTH; ++k) x[k] = row(p * VECTOR_WIDTH + k)[q];
         transpose(x);
@@ -157,58 +221,43 @@ struct PaddedMatrix {
     }
   }
 
-  // After factor(): x = L^-1 x.
-  void solve_lower(Lanes* x) {
-    const int stride = vectors;
-    for (int p = 0; p < stride; ++p) {
-      const int first = p * VECTOR_WIDTH, number = next_vector(first) - first;
-      const REAL* solved = reinterpret_cast<const REAL*>(x + p);
-      Lanes own = x[p];
-      for (int k = 0; k < number; ++k) {
-        own = substitute(own, row(first + k)[p], k, every(words(first + k)[first + k]), places() > k);
-      }
-      x[p] = own;
-      for (int q = p + 1; q < stride; ++q) {
-        const Lanes* column = row(first) + q;
-        Lanes other = x[q];
-        for (int k = 0; k < number; ++k) other = vector_fma(every(-solved[k]), column[k * stride], other);
-        x[q] = other;
-      }
-    }
-  }
-
   // After turn(): x = L'^-1 x.
   void solve_upper(Lanes* x) {
     const int stride = vectors;
     for (int p = stride - 1; p >= 0; --p) {
-      const int first = p * VECTOR_WIDTH, number = next_vector(first) - first;
+      const int first = p * VECTOR_WIDTH, low = first < begin ? begin - first : 0, high = next_vector(first) - first;
       const REAL* solved = reinterpret_cast<const REAL*>(x + p);
       Lanes own = x[p];
-      for (int k = number - 1; k >= 0; --k) {
+      for (int k = high - 1; k >= low; --k) {
         own = substitute(own, row(first + k)[p], k, every(words(first + k)[first + k]), places() < k);
       }
       x[p] = own;
       for (int q = 0; q < p; ++q) {
+        if (!blocks[q][p]) continue;
         const Lanes* column = row(first) + q;
         Lanes other = x[q];
-        for (int k = number - 1; k >= 0; --k) other = vector_fma(every(-solved[k]), column[k * stride], other);
+        for (int k = high - 1; k >= low; --k) other = vector_fma(every(-solved[k]), column[k * stride], other);
         x[q] = other;
       }
     }
   }
 
-  // x = H^-1 b, for b and x of n words; factors the matrix.
-  void solve(REAL* x, const REAL* b) {
-    Lanes y[MOST_VECTORS];
-    for (int q = 0; q < vectors; ++q) y[q] = load_words(b + q * VECTOR_WIDTH, columns_from(q));
-    factor();
-    solve_lower(y);
+  // x = H^-1 y, for x of n words and a vector y whose padding is zero; factors the matrix, and overwrites y.
+  void solve(REAL* x, Lanes* y) {
+    factor(y);
     turn();
     solve_upper(y);
-    for (int q = 0; q < vectors; ++q) store_words(x + q * VECTOR_WIDTH, y[q], columns_from(q));
+    for (int q = 0; q < vectors; ++q) {
+      if (backward) {
+        const int other = vectors - 1 - q;
+        store_words(x + other * VECTOR_WIDTH, reversed(y[q]), columns_from(other));
+      } else {
+        store_words(x + q * VECTOR_WIDTH, y[q], columns_from(q));
+      }
+    }
   }
 
-  // After turn(): L, zero above the diagonal.
+  // After turn(), for a matrix that is not backward: L, zero above the diagonal.
   void store_lower(REAL* L) {
     const Truths place = places();
     for (int i = 0; i < n; ++i) {
@@ -220,11 +269,33 @@ struct PaddedMatrix {
   }
 };
 
+// Products c v' that are added to a matrix PANEL at a time.
+struct Products {
+  PaddedMatrix& H;
+  int number = 0;
+  Lanes c[PANEL][MOST_VECTORS], v[PANEL][MOST_VECTORS];
+
+  explicit Products(PaddedMatrix& H) : H(H) {}
+  // Count the pair that was put into c[number] and v[number].
+  void added() {
+    if (++number == PANEL) flush();
+  }
+  void flush() {
+    if (!number) return;
+    for (; number < PANEL; ++number) {
+      for (int q = 0; q < H.vectors; ++q) c[number][q] = v[number][q] = Lanes{};
+    }
+    H.add_products(c, v);
+    number = 0;
+  }
+};
+
 // L becomes the Cholesky factor of A, zero above the diagonal. A may be L; only its lower triangle is read.
 DEVICE_CALL void factor_in_vectors(REAL* L, const REAL* A, int n) {
   PaddedMatrix H(n);
+  Lanes none[MOST_VECTORS] = {};
   H.load_lower(A);
-  H.factor();
+  H.factor(none);
   H.turn();
   H.store_lower(L);
 }
@@ -333,32 +404,37 @@ DEVICE_CALL void multiply_in_vectors(const REAL* A, const REAL* x, REAL* out, in
   }
 }
 
-// As solve_by_loops.
+// As solve_by_loops. Matrices of more than MOST_FORWARD rows are factored from the last row on.
 DEVICE_CALL REAL solve_with_rows_in_vectors(REAL* x, const REAL* A, const REAL* d, REAL scale, int nrow, const REAL* J,
                                             int stride, const REAL* D, const REAL* residual, const REAL* b,
                                             REAL* gradient, REAL floor, int n) {
-  PaddedMatrix H(n);
+  PaddedMatrix H(n, n > MOST_FORWARD, n > MOST_FILLED);
+  Products products(H);
   const int vectors = H.vectors;
-  Lanes right[MOST_VECTORS], row[MOST_VECTORS], scaled[MOST_VECTORS];
-  REAL *word = reinterpret_cast<REAL*>(right), *entry = reinterpret_cast<REAL*>(row), norm = 0;
+  Lanes right[MOST_VECTORS];
+  const REAL* word = reinterpret_cast<const REAL*>(right);
+  REAL norm = 0;
   H.load(A);
-  for (int i = 0; i < n && scale != 0; ++i) H.words(i)[i] += scale * d[i];
-  for (int q = 0; q < vectors; ++q) right[q] = load_words(b + q * VECTOR_WIDTH, H.columns_from(q)) + every(0);
+  for (int i = 0; i < n && scale != 0; ++i) H.words(H.at(i))[H.at(i)] += scale * d[i];
+  for (int q = 0; q < vectors; ++q) right[q] = H.part(b, q) + every(0);
   for (int r = 0; r < nrow; ++r) {
     if (!(residual[r] < 0)) continue;
+    Lanes *row = products.c[products.number], *scaled = products.v[products.number];
     for (int q = 0; q < vectors; ++q) {
-      row[q] = load_words(J + size_t(r) * stride + q * VECTOR_WIDTH, H.columns_from(q));
+      row[q] = H.part(J + size_t(r) * stride, q);
       scaled[q] = every(D[r]) * row[q];
       right[q] = vector_fma(every(-residual[r]), scaled[q], right[q]);
     }
-    H.add_product(entry, scaled);
+    products.added();
   }
   for (int i = 0; i < n; ++i) {
-    if (gradient) gradient[i] = word[i];
-    norm = fma_(word[i], word[i], norm);
+    const REAL entry = word[H.at(i)];
+    if (gradient) gradient[i] = entry;
+    norm = fma_(entry, entry, norm);
   }
   if (gradient && norm < floor) return norm;
-  H.solve(x, word);
+  products.flush();
+  H.solve(x, right);
   return norm;
 }
 

@@ -16,25 +16,27 @@ DEVICE real weighted_entry(const Model& m, const Rows& rows, int r, const real* 
 DEVICE_CALL void solve_weighted_in_vectors(const Model& m, const Rows& rows, real* x, const real* M, const real* weight,
                                            const real* b) {
   const int n = m.nv(), stride = m.nvp();
-  PaddedMatrix H(n);
-  Lanes row[MOST_VECTORS], scaled[MOST_VECTORS];
-  const auto part = [&](int r, int q) {
-    return load_words(rows.J + size_t(r) * stride + q * VECTOR_WIDTH, H.columns_from(q));
-  };
+  PaddedMatrix H(n, n > MOST_FORWARD, n > MOST_FILLED);
+  Products products(H);
+  Lanes right[MOST_VECTORS];
+  const auto part = [&](int r, int q) { return H.part(rows.J + size_t(r) * stride, q); };
   H.load(M);
+  for (int q = 0; q < H.vectors; ++q) right[q] = H.part(b, q);
   for (int r = 0; r < rows.n; ++r) {
     if (!has_weight(rows, r, weight)) continue;
     const real* w = weight + MAX_CONE_ROWS * r;
     const bool cone = rows.type[r] == ROW_CONTACT_ELLIPTIC;
     const int first = cone ? rows.address[rows.id[r]] : r, dim = cone ? m.cand_rows()[rows.cand[rows.id[r]]] : 1;
+    Lanes *row = products.c[products.number], *scaled = products.v[products.number];
     for (int q = 0; q < H.vectors; ++q) {
       row[q] = part(r, q);
       scaled[q] = cone ? Lanes{} : every(w[0]) * row[q];
       for (int k = 0; cone && k < dim; ++k) scaled[q] = vector_fma(every(w[k]), part(first + k, q), scaled[q]);
     }
-    H.add_product(reinterpret_cast<real*>(row), scaled);
+    products.added();
   }
-  H.solve(x, b);
+  products.flush();
+  H.solve(x, right);
 }
 #endif
 

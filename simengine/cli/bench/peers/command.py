@@ -12,6 +12,7 @@ from typing import Any
 
 from simengine.backends.select import available_backends
 from simengine.cli.bench.peers.engine import CPU, GPU
+from simengine.cli.bench.peers.joined import earlier_result, joined
 from simengine.cli.bench.peers.measure import Effort, measure
 from simengine.cli.bench.peers.models import SETS, chosen_models, facts
 from simengine.cli.bench.peers.ours import Simengine
@@ -60,6 +61,11 @@ def add_parser(commands: Any) -> None:
         "--robots-dir", type=Path, help=f"folder of packed robots, instead of the variable {FOLDER_VARIABLE}"
     )
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the result there too; - prints it alone")
+    parser.add_argument(
+        "--append",
+        action="store_true",
+        help="add the cases to those in the file of --json, which replaces a case that is there; same machine only",
+    )
     parser.add_argument("--plot", metavar="FILE", type=Path, help="draw steps/s over worlds, a panel for each model")
     add_batch_options(parser)
     parser.set_defaults(command=run)
@@ -85,6 +91,9 @@ def run(options: argparse.Namespace) -> int:
         **result_header("simengine " + shlex.join(sys.argv[1:]), packages),
         **{"backend": backend, "device": device, "absent": without | absent, "changes": changes},
     }
+    if options.append and (options.json is None or str(options.json) == "-"):
+        raise UsageError("--append needs the file to which the cases are added; give --json FILE")
+    earlier = earlier_result(options.json, result) if options.append else {}
     ours = partial(Simengine, device, settings.dtype, backend)
     makers = [partial(peer, device, settings.dtype) for peer in peers]
     effort = Effort(settings.warmup, settings.steps, settings.seconds, settings.repeats)
@@ -99,7 +108,9 @@ def run(options: argparse.Namespace) -> int:
                 problems.append({"model": model.name, "worlds": worlds, **facts(model.mj), **counts})
                 result |= {"models": problems, "rows": rows}
                 if str(options.json) != "-":
-                    write_json(result, options.json)  # after each case, because a later one may end the process
+                    write_json(
+                        joined(earlier, result), options.json
+                    )  # after each case, because a later one may end the process
                 advance(1)
     if str(options.json) == "-":
         write_json(result, options.json)
