@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from simengine_scheduler.device import programs
 from simengine_scheduler.device.linking import compile_body
 from simengine_scheduler.device.programs import CudaPrograms
 from simengine_scheduler.device.workers import Kind
@@ -52,13 +53,13 @@ def cupy(monkeypatch: pytest.MonkeyPatch) -> None:
     cuda.__dict__.update(
         driver=driver,
         Device=lambda: SimpleNamespace(compute_capability="90", attributes=attributes),
-        Stream=lambda non_blocking: None,
         function=SimpleNamespace(Module=Loaded),
     )
     root = ModuleType("cupy")
     root.__dict__.update(cuda=cuda)
     for name, module in (("cupy", root), ("cupy.cuda", cuda), ("cupy.cuda.driver", driver)):
         monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setattr(programs, "set_up_stream", lambda: None)
 
 
 class Keeping:
