@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from simengine.kernels.headers import needed_headers
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.prelude import collide_switch, constants, model_struct
 from simengine.model.blob import HEADER
@@ -423,15 +424,15 @@ def dialect() -> str:
 
 
 def source_of(kernel: Kernel, definitions: list[str], entry: str, after_headers: str = "") -> str:
-    """Complete source with an entry point: the dialect, the model's accessors, headers and the bodies of the stages."""
+    """Source with an entry point: the dialect, the model's accessors, needed headers and the bodies of the stages."""
     own = (f"#define {name} {value}" for name, value in kernel.constants)
     parts = [*definitions, *own, dialect(), constants()]
+    bodies = [after_headers, *body_sources(kernel), entry]
     if kernel.unit != "column":
         parts += ["#define UNIT_ISLAND"] if kernel.on_islands else []
         parts.append(model_struct(kernel))
-        parts += [path_of(name).read_text() for name in headers_after_model(kernel)]
-    parts += [after_headers, *body_sources(kernel), entry]
-    return "\n".join(part.replace("#pragma once\n", "") for part in parts)
+        parts += needed_headers(headers_after_model(kernel), "\n".join(bodies))
+    return "\n".join(part.replace("#pragma once\n", "") for part in (*parts, *bodies))
 
 
 def kernel_source(kernel: Kernel, target: str) -> str:
