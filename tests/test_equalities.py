@@ -31,7 +31,7 @@ ROWS = {(0, 0): 1, (1, 0): 4, (0, 1): 2, (1, 1): 5}
 """Rows by whether the connect and the joint's constraint are active: the friction loss has one, the third none."""
 
 
-@pytest.mark.parametrize("backend", ["host", "jax"])
+@pytest.mark.parametrize("backend", ["host", pytest.param("jax", marks=pytest.mark.slow)])
 def test_worlds_differ_in_what_is_active(backend: str) -> None:
     """Four worlds with other equalities on, switched half way through 20 steps, against MuJoCo."""
     mj = mujoco.MjModel.from_xml_string(TIED)

@@ -272,7 +272,7 @@ def test_derivatives_of_paths_past_a_geom_are_finite(cylinder: bool, has_side: b
 SLOW_TO_COMPILE = [pytest.param(name, marks=pytest.mark.slow) for name in ("ant", "pile")]
 
 
-@pytest.mark.parametrize("name", [*SLOW_TO_COMPILE, "parallel_capsules"])
+@pytest.mark.parametrize("name", [*SLOW_TO_COMPILE, pytest.param("parallel_capsules", marks=pytest.mark.slow)])
 def test_derivatives_are_finite_where_norms_vanish(name: str) -> None:
     """At rest in the reference configuration: zero angular velocity, parallel axes, free quaternions."""
     _, model = oracle_model(name)
@@ -287,6 +287,7 @@ def test_derivatives_are_finite_where_norms_vanish(name: str) -> None:
     assert float(jnp.abs(gradient[0].qvel).max()) > 0
 
 
+@pytest.mark.slow
 def test_gradient_through_a_rollout_in_contact() -> None:
     """A ball dropped on the floor: d(final height)/d(initial height) against a central difference."""
     xml = """<mujoco><option timestep="0.004"/><worldbody><geom type="plane" size="1 1 1" condim="1"/>

@@ -41,7 +41,7 @@ WORLDS = 6
     "text",
     [
         pytest.param(LEAN, id="pyramids", marks=pytest.mark.slow),
-        pytest.param(ROLLER, id="cones"),
+        pytest.param(ROLLER, id="cones", marks=pytest.mark.slow),
         pytest.param(ROLLER.replace("<option", "<option solver='PGS'"), id="PGS", marks=pytest.mark.slow),
     ],
 )

@@ -17,7 +17,10 @@ ARGS = Namespace(
 
 @pytest.mark.parametrize(
     ("executor", "emission"),
-    [pytest.param("serial:emission=ahead:window=16", "ahead", marks=pytest.mark.slow), ("serial", "whole")],
+    [
+        pytest.param("serial:emission=ahead:window=16", "ahead", marks=pytest.mark.slow),
+        pytest.param("serial", "whole", marks=pytest.mark.slow),
+    ],
 )
 def test_a_row_has_steps_with_pauses(executor: str, emission: str) -> None:
     row = mixed_row([load_model(random_robot(seed)) for seed in range(3)], 2, executor, ARGS)

@@ -17,6 +17,7 @@ def run(monkeypatch: pytest.MonkeyPatch, file: Path, *more: str) -> None:
     piles.main()
 
 
+@pytest.mark.slow
 def test_cells_are_measured_one_after_another(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     file = tmp_path / "out" / "piles.json"
     run(monkeypatch, file, "--cells", "12x2", "12x1", "--settle-by", "engine", "--mujoco-up-to", "11")

@@ -300,6 +300,7 @@ def test_a_model_that_lies_on_a_margin_is_compared_with_wider_ones() -> None:
     assert report.coverage.contacts >= report.coverage.num_states
 
 
+@pytest.mark.slow
 def test_forces_that_point_at_the_common_edge_of_two_sites_are_left_out() -> None:
     corners = ((1, 1), (-1, 1), (-1, -1), (1, -1))
     sites = "".join(

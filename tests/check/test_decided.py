@@ -20,7 +20,7 @@ SCENES = {
 }
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("scene", SCENES)
 def test_what_rounding_chooses_is_no_difference(scene: str, dtype: str, seed: int) -> None:

@@ -62,6 +62,7 @@ def chain() -> str:
     return f"<mujoco><worldbody>{bodies}{'</body>' * LINKS}</worldbody></mujoco>"
 
 
+@pytest.mark.slow
 @needs_host
 def test_a_long_chain_is_ill_conditioned_in_float32_and_a_wrong_one_is_wrong() -> None:
     options = {"backend": "host", "dtype": "float32", "num_states": 20, "num_steps": 20}

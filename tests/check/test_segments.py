@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mujoco
 import numpy as np
+import pytest
 
 from simengine import check_model
 from simengine.check.segments import undecided_segments
@@ -34,6 +35,7 @@ def test_the_height_of_an_edge_over_a_side_is_decided() -> None:
     assert not {5, 6, 8, 9} & set(undecided(0.1))
 
 
+@pytest.mark.slow
 def test_a_model_of_such_sensors_passes() -> None:
     mj = mujoco.MjModel.from_xml_string(BOXES)
     for dtype in ("float64", "float32"):

@@ -57,7 +57,14 @@ def test_a_world_equals_the_single_environment_of_its_robot(same: Any) -> None:
     same(one.step(action)[0], many.step(np.tile(action, (5, 1)))[0][2])
 
 
-@pytest.mark.parametrize("mode", list(AutoresetMode))
+@pytest.mark.parametrize(
+    "mode",
+    [
+        AutoresetMode.SAME_STEP,
+        pytest.param(AutoresetMode.NEXT_STEP, marks=pytest.mark.slow),
+        pytest.param(AutoresetMode.DISABLED, marks=pytest.mark.slow),
+    ],
+)
 def test_episodes_of_every_robot_start_anew(mode: AutoresetMode) -> None:
     env = make(3, autoreset_mode=mode, max_episode_steps=2)
     first = env.reset(seed=0)[0]
@@ -100,7 +107,7 @@ def test_wrong_calls_are_refused() -> None:
         MixedPureEnv(MixedLocomotion(robots=ROBOTS), "host").reset(0, 3, {"antt": {}})
 
 
-@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+@pytest.mark.parametrize("mode", ["NextStep", pytest.param("SameStep", marks=pytest.mark.slow)])
 def test_the_pure_form_has_the_bits_of_the_vector_environment(mode: str) -> None:
     with jax.enable_x64(False):
         pure = MixedPureEnv(MixedLocomotion(robots=ROBOTS), "host", "float32", 4, mode)

@@ -45,6 +45,7 @@ def with_radii(states: np.ndarray, nq: int) -> np.ndarray:
     return np.concatenate([states, np.hypot(states[:, : nq - 1], states[:, 1:nq])], axis=1)
 
 
+@pytest.mark.slow
 @TASKS
 def test_starts_are_distributed_as_gymnasiums(item: Any) -> None:
     nq = gymnasium.make(item.id).unwrapped.model.nq

@@ -46,6 +46,7 @@ def test_actuators_follow_the_order_of_the_joints(name: str) -> None:
     assert (mj.jnt_range[1:, 0] < mj.key("home").qpos[7:]).all()
 
 
+@pytest.mark.slow
 def test_a_vector_environment_with_everything_random() -> None:
     envs = gymnasium.make_vec("simengine/QuadrupedRough-v0", num_envs=4, backend="host", push_interval=0.1)
     envs.action_space.seed(0)

@@ -34,6 +34,7 @@ def stepped(task: Task) -> StepResult:
     return result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", [CartPoleSwingUp, PickUp, MixedLocomotion], ids=lambda cls: cls.__name__)
 def test_a_given_weight_changes_its_term_only(cls: type[Task]) -> None:
     with jax.enable_x64(False):

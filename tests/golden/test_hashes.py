@@ -23,7 +23,10 @@ def serial(name: str, dtype: str) -> Outcome:
     return play.play(CASES[name], "host", "serial", dtype)
 
 
-@each
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [(name, "float32") for name in CASES] + [pytest.param(name, "float64", marks=pytest.mark.slow) for name in CASES],
+)
 def test_every_executor_gives_one_hash(name: str, dtype: str) -> None:
     for executor in ("threads", "shuffled"):
         assert play.play(CASES[name], "host", executor, dtype).hash == serial(name, dtype).hash, executor

@@ -78,6 +78,7 @@ def test_command_line_runs_beside_files_of_the_user(python: Path, project: Path)
     assert "ant" in passed(run(python, "-m", "simengine.cli.main", "info", "ant", cwd=project))
 
 
+@pytest.mark.slow
 def test_mypy_strict_of_the_program(python: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     shutil.copy(USER_PROGRAM, tmp_path / "program.py")
     cache = tmp_path_factory.getbasetemp() / "mypy_cache"  # of the libraries, which both environments share

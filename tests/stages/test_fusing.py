@@ -81,6 +81,7 @@ def test_fused_and_unfused_give_the_same_bits(
         assert not changed(expected, memory.arrays[field]).any(), f"{field} differs between fused and unfused kernels"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("integrator", ["", *catalogue.INTEGRATORS])
 @pytest.mark.parametrize("solver", catalogue.SOLVERS)
 def test_every_kernel_of_a_step_is_compared(integrator: str, solver: str) -> None:

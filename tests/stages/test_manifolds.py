@@ -56,7 +56,7 @@ def _contacts(table: ModelTable, qpos: jax.Array) -> tuple[jax.Array, ...]:
 
 FINDERS = [
     *(pytest.param(on_host(dtype), id=f"host-{dtype}") for dtype in ("float64", "float32")),
-    pytest.param(lambda qpos: in_jax("float64")(qpos), id="jax-float64"),
+    pytest.param(lambda qpos: in_jax("float64")(qpos), id="jax-float64", marks=pytest.mark.slow),
     pytest.param(lambda qpos: in_jax("float32")(qpos), id="jax-float32", marks=pytest.mark.slow),
 ]
 

@@ -143,6 +143,7 @@ def test_found_pairs_have_the_same_contacts() -> None:
         np.testing.assert_array_equal(ours.pos, theirs.pos)
 
 
+@pytest.mark.slow
 def test_faces_on_planes_need_no_room() -> None:
     """A plane clips nothing: the corners that span a face are known beforehand."""
     mj = mujoco.MjModel.from_xml_string(

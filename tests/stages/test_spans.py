@@ -56,7 +56,7 @@ def near(monkeypatch: pytest.MonkeyPatch, flag: str, dtype: str) -> list[np.ndar
     return [*listed, memory.own("ncon").copy(), memory.own("nefc").copy()]
 
 
-@pytest.mark.parametrize(("dtype", "waiting"), [("float32", 16), ("float64", 512)])
+@pytest.mark.parametrize(("dtype", "waiting"), [("float32", 16), pytest.param("float64", 512, marks=pytest.mark.slow)])
 def test_spans_list_the_pairs_that_tests_one_by_one_list(
     monkeypatch: pytest.MonkeyPatch, dtype: str, waiting: int
 ) -> None:

@@ -106,6 +106,7 @@ def test_wrong_numbers_of_devices_are_named(tmp_path: Path, arguments: dict[str,
         assert "devices is 1, and the 2 processes have 2 devices of kind 'cpu'; set devices to 2" in printed
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_not_shared_is_named(tmp_path: Path, arguments: dict[str, Any]) -> None:
     done = together({1: {"folder": str(tmp_path / "elsewhere")}}, folder=str(tmp_path / "here"), arguments=arguments)
     assert all(code == 1 for code, _ in done)

@@ -59,6 +59,7 @@ except Exception as error:
 """
 
 
+@pytest.mark.slow
 def test_steps_without_a_compiler_have_the_same_bits(tmp_path: Path) -> None:
     found = []
     for way, expected in (("compiled", "CDLL True"), ("python", "HostHandlers True")):
