@@ -113,7 +113,8 @@ def arms(number: int) -> tuple[mujoco.MjModel, np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize(("backend", "dtype", "atol"), [
     ("host", "float64", 5e-6), ("host", "float32", 1e-4),
-    pytest.param("jax", "float64", 5e-6, marks=pytest.mark.slow), pytest.param("jax", "float32", 1e-4, marks=pytest.mark.slow),
+    pytest.param("jax", "float64", 5e-6, marks=pytest.mark.slow),
+    pytest.param("jax", "float32", 1e-4, marks=pytest.mark.slow),
 ])  # fmt: skip
 def test_bodies_agree_with_mujoco(backend: str, dtype: str, atol: float) -> None:
     """The slow cases compile for seconds."""
