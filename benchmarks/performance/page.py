@@ -16,6 +16,7 @@ TEMPLATE = Path(__file__).with_name("template.md")
 _PILES = ("piles_1_h200", "piles_256_h200", "piles_large_h200")
 _PEER_PILES = "peers/piles_mujoco_warp_h200"
 _ROBOTS = ("peers/robots_mujoco_warp_h200", "robots_h200")
+_ROBOTS_ON_CPU = "peers/mujoco_rollout_epyc_2_cores"
 _PEER_RUNS = ("peers/six_mujoco_warp_h200", "peers/mixed_mujoco_warp_h200", "peers/mixed_executors_mujoco_warp_h200")
 
 
@@ -66,7 +67,14 @@ def _of_models() -> dict[str, str]:
 
 def _of_robots() -> dict[str, str]:
     beside, later = map(load, _ROBOTS)
+    cpu = load(_ROBOTS_ON_CPU)
     return {
+        "cpu_robots_table": robots.cpu_table(cpu),
+        "cpu_robots_held": robots.cpu_held(cpu),
+        "cpu_robots_enough": str(robots.ENOUGH),
+        "cpu_robots_lost": robots.cpu_lost(cpu),
+        "cpu_robots_outside": robots.cpu_outside(cpu),
+        "cpu_robots_origin": origin(_ROBOTS_ON_CPU),
         "public_robots_table": robots.robots_table(beside, later),
         "public_robots_lost": robots.lost(beside),
         "public_robots_lost_later": robots.lost(robots.with_later(beside, later)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from functools import cache
 from pathlib import Path
@@ -44,7 +45,7 @@ def _origin(name: str, result: Result) -> str:
     versions = {"python": result.get("python"), **result.get("versions", {})}
     shown = ", ".join(f"{package} {versions[package]}" for package in _PACKAGES if versions.get(package))
     lines = [f"`benchmarks/results/{name}.json`: {machine}; {shown}; {result['date']}.", "", "```text"]
-    lines += [line for command in result["command"].split("; ") for line in _folded(command)]
+    lines += [line for command in re.split("; | && ", result["command"]) for line in _folded(command)]
     return "\n".join([*lines, "```", *(("", result["note"]) if "note" in result else ())])
 
 

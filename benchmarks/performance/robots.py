@@ -1,4 +1,4 @@
-"""Robots of public packages beside MuJoCo Warp."""
+"""Robots of public packages beside MuJoCo Warp on a GPU, and beside `mujoco.rollout` on a CPU."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from .results import Result, Row
 
 SIZES = (512, 8192)
 _OURS, _PEER = "simengine", "mujoco-warp"
+
+ON_CPU = (64, 1024)
+ENOUGH = 1.5
+_CPU_PEER = "mujoco.rollout"
 
 
 def robots_table(result: Result, later: Result) -> str:
@@ -29,6 +33,46 @@ def robots_table(result: Result, later: Result) -> str:
         errors = [_error([rows.get((robot, worlds, engine)) for worlds in SIZES]) for engine in (_OURS, _PEER)]
         lines.append([*cells, *errors])
     return table(columns, lines)
+
+
+def cpu_table(result: Result) -> str:
+    """Steps a second of each model and of `mujoco.rollout`, their ratio, and simengine's error, the slowest first."""
+    columns = ["model"]
+    for worlds in ON_CPU:
+        columns += [f"{worlds:,} worlds", "mujoco.rollout", "ratio"]
+    rows, lines = _by_case(result), []
+    for model, _ in sorted(_least_ratios(result).items(), key=lambda item: item[1]):
+        cells = [model]
+        for worlds in ON_CPU:
+            ours, peer = (rows.get((model, worlds, engine)) for engine in (_OURS, _CPU_PEER))
+            cells += [_speed(ours), _speed(peer), _ratio(ours, peer)]
+        lines.append([*cells, _error([rows.get((model, worlds, _OURS)) for worlds in ON_CPU])])
+    return table([*columns, "error"], lines)
+
+
+def cpu_held(result: Result) -> str:
+    """For how many models the ratio is enough at both numbers of worlds, such as "23 of 38 models"."""
+    least = list(_least_ratios(result).values())
+    return f"{sum(one >= ENOUGH for one in least)} of {len(least)} models"
+
+
+def cpu_lost(result: Result) -> str:
+    """The models that are slower than with the peer at one number of worlds or more, such as "aloha_pot"."""
+    return ", ".join(sorted(model for model, one in _least_ratios(result).items() if one < 1)) or "none"
+
+
+def cpu_outside(result: Result) -> str:
+    """The cases of which a sampled world is further from MuJoCo than the tolerance, such as "dog at 1,024 worlds"."""
+    cases = [f"{row['model']} at {row['worlds']:,} worlds" for row in result["rows"] if row.get("agrees") is False]
+    return ", ".join(sorted(cases)) or "none"
+
+
+def _least_ratios(result: Result) -> dict[str, float]:
+    least: dict[str, float] = {}
+    for row in result["rows"]:
+        if row["engine"] == _CPU_PEER:
+            least[row["model"]] = min(row["ratio"], least.get(row["model"], row["ratio"]))
+    return least
 
 
 def ratios(result: Result, worlds: int) -> list[float]:
