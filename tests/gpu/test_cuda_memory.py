@@ -11,6 +11,7 @@ import pytest
 from simengine import BackendError, Simulation, load_model
 from simengine.emission import store
 from simengine.state.fields import FIELDS
+from simengine_scheduler.cuda.setup import set_up_stream
 from tests.gpu.compare import cuda_only
 from tests.islands import heap
 from tests.models import OWN
@@ -43,6 +44,23 @@ def test_the_pool_grows_by_the_footprint(backend: str, name: str, worlds: int, e
     arrays = (len(FIELDS) + OTHERS) * sim.groups[0].num_shards
     held = pool.used_bytes() - before
     assert sim.nbytes() <= held <= sim.nbytes() + UNIT * arrays
+
+
+def without_free_parts(pool: Any) -> list[Any]:
+    """Return blocks that hold what is free inside the pool, so that whatever grows must ask the GPU for memory."""
+    import cupy
+
+    pool.free_all_blocks()
+    pool.set_limit(size=pool.total_bytes())
+    held = []
+    with set_up_stream():
+        for power in range(24, 8, -1):
+            try:
+                while True:
+                    held.append(cupy.cuda.alloc(1 << power))
+            except cupy.cuda.memory.OutOfMemoryError:
+                continue
+    return held
 
 
 @cuda_only
@@ -79,7 +97,7 @@ def test_a_step_without_memory_leaves_the_simulation_usable(
     for more in (1 << 12, 1 << 16, 1 << 18, 1 << 20, 1 << 22):
         with made() as sim:
             gc.collect()
-            pool.free_all_blocks()
+            held = without_free_parts(pool)
             pool.set_limit(size=pool.total_bytes() + more)
             try:
                 sim.step(4)
@@ -88,6 +106,7 @@ def test_a_step_without_memory_leaves_the_simulation_usable(
                 said.append(str(error))
             finally:
                 pool.set_limit(size=0)
+                held.clear()
             sim.reset()
             sim.step(4)
             assert bits(sim) == expected, f"{more} bytes more"
