@@ -219,15 +219,7 @@ class ListEngine:
         executor: Executor | None = None,
         whole_steps: bool = True,
     ) -> None:
-        """Advance the worlds of all groups that are not paused by `n` steps.
-
-        Args:
-            n: number of steps.
-            keep: derived fields that must be valid after the last step.
-            controls: controls of each step, (n, num_worlds, nu), by group. Other groups use their field `ctrl`.
-            executor: runs the steps; None for the engine's own executor.
-            whole_steps: whether whole steps are issued as one call. If not, they are issued kernel by kernel.
-        """
+        """Advance the worlds of all groups that are not paused by `n` steps; see `Engine.step`."""
         of_groups = [self._controls(group, own) for group, own in controls.items()]
         each = executor is not None  # a program that gives an executor looks at single steps
         executor = executor or self.executor

@@ -3,6 +3,8 @@
 // 1 if something differs.
 #include "threads_as_lanes.h"
 
+#include "newton_by_one.h"
+
 #include "wide.cuh"
 #include "wide_solve.cuh"
 
@@ -39,41 +41,6 @@ Problem problem_of(int seed, int dim) {
   return p;
 }
 
-struct Result {
-  std::vector<real> gradient, x, product;
-};
-
-Result by_one(const Problem& p, real scale) {
-  const int n = p.n;
-  std::vector<real> H = p.A, g = p.b, product(size_t(n), 0);
-  const auto J = [&](int r, int i) { return p.J[size_t(r * MATRIX_ROWS + i)]; };
-  for (int i = 0; i < n; ++i) {
-    H[size_t(i * n + i)] += scale * p.d[size_t(i)];
-    for (int r = 0; r < p.nrow; ++r) {
-      g[size_t(i)] += J(r, i) * p.force[size_t(r)];
-      for (int s = 0; s < p.nrow; ++s) {
-        for (int j = 0; j < n; ++j) H[size_t(i * n + j)] += J(r, i) * p.W[size_t(r * p.nrow + s)] * J(s, j);
-      }
-    }
-  }
-  std::vector<real> x = g;
-  for (int k = 0; k < n; ++k) {
-    for (int i = k + 1; i < n; ++i) {
-      const real factor = H[size_t(i * n + k)] / H[size_t(k * n + k)];
-      for (int j = k; j < n; ++j) H[size_t(i * n + j)] -= factor * H[size_t(k * n + j)];
-      x[size_t(i)] -= factor * x[size_t(k)];
-    }
-  }
-  for (int k = n - 1; k >= 0; --k) {
-    x[size_t(k)] /= H[size_t(k * n + k)];
-    for (int i = 0; i < k; ++i) x[size_t(i)] -= H[size_t(i * n + k)] * x[size_t(k)];
-  }
-  for (int i = 0; i < n; ++i) {
-    for (int j = 0; j < n; ++j) product[size_t(i)] += p.A[size_t(i * n + j)] * x[size_t(j)];
-  }
-  return {g, x, product};
-}
-
 Result by_warp(const Problem& p, real scale) {
   Result result;
   result.gradient.assign(MATRIX_ROWS, 0), result.x.assign(MATRIX_ROWS, 0), result.product.assign(MATRIX_ROWS, 0);
@@ -102,12 +69,6 @@ Result by_warp(const Problem& p, real scale) {
   return result;
 }
 
-real difference(const std::vector<real>& a, const std::vector<real>& b) {
-  real worst = 0;
-  for (size_t i = 0; i < a.size(); ++i) worst = std::fmax(worst, std::fabs(a[i] - b[i]));
-  return worst;
-}
-
 // The largest error of L L' for the factor of A in A's own place, or above the diagonal of L.
 real factor_error(const Problem& p) {
   const int n = p.n;
@@ -131,7 +92,7 @@ int main(int, char** arguments) {
   for (int seed = 0; seed < trials; ++seed) {
     const Problem p = problem_of(seed, seed % 3 ? 3 : 0);
     const real scale = seed % 2 ? 0.1 : 0;
-    const Result one = by_one(p, scale), warp = by_warp(p, scale);
+    const Result one = by_one(p, MATRIX_ROWS, scale), warp = by_warp(p, scale);
     worst = std::fmax(worst, difference(one.gradient, warp.gradient));
     worst = std::fmax(worst, difference(one.x, warp.x));
     worst = std::fmax(worst, difference(one.product, warp.product));
