@@ -17,7 +17,7 @@ from simengine.backends.host import HostBackend
 from simengine.check.search import targets
 from simengine.check.states import Sampler, State
 from simengine.fuzz.generate import generate
-from simengine.kernels.codegen import body_signature
+from simengine.kernels.signatures import body_signature
 from simengine.model import ModelTable, load_table
 from simengine.model.blob import pack_models
 from simengine.physics.collision.broadphase.broadphase import PAIR_STAGES

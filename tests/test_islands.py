@@ -13,7 +13,7 @@ import pytest
 from simengine import Model, Simulation, check_model
 from simengine.backends.host import HostBackend
 from simengine.engines.list_engine import ListEngine
-from simengine.kernels.codegen import body_signature
+from simengine.kernels.signatures import body_signature
 from simengine.model import ModelTable, load_table
 from simengine.physics.stage import Stage
 from simengine.plan import catalogue

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from simengine.errors import BackendError
-from simengine.kernels.codegen import kernel_source, task_name
+from simengine.kernels.cuda_codegen import kernel_source, task_name
 from simengine.kernels.host_build import defines
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.step_codegen import step_source

@@ -18,16 +18,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from simengine.kernels.codegen import (
-    COLUMN_STAGES,
-    entry_words,
-    parameters,
-    source_of,
-    unit_of,
-    unpacked,
-    world_function,
-)
 from simengine.kernels.kernel import Kernel
+from simengine.kernels.signatures import COLUMN_STAGES, entry_words, parameters, unpacked
+from simengine.kernels.sources import source_of
+from simengine.kernels.world_codegen import unit_of, world_function
 from simengine.state.fields import ADDRESS_OF, FIELD
 
 _HERE = Path(__file__).parent

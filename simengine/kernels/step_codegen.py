@@ -21,7 +21,8 @@ A block has `TEAMS` times the warps of a team, and the kernel computes the latte
 
 from __future__ import annotations
 
-from simengine.kernels.codegen import MODEL_PARAMETERS, ctype, entry_words, source_of
+from simengine.kernels.signatures import MODEL_PARAMETERS, ctype, entry_words
+from simengine.kernels.sources import source_of
 from simengine.kernels.step_kernel import MOST_WARPS, TEAMS, WARP, StepKernel
 from simengine.physics.stage import Stage
 from simengine.state.fields import FIELD

@@ -6,8 +6,8 @@ from dataclasses import replace
 from itertools import product
 
 from simengine.backends.base import DUAL_ROWS
-from simengine.kernels.codegen import stage_sources
 from simengine.kernels.kernel import Kernel
+from simengine.kernels.sources import stage_sources
 from simengine.model.model_table import ModelTable
 from simengine.model.pairs import FACE_CORNERS
 from simengine.physics.stage import Form

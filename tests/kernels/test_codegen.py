@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simengine.kernels.codegen import body_signature, kernel_source, parameters, stage_sources
+from simengine.kernels.cuda_codegen import kernel_source
 from simengine.kernels.host_codegen import host_source
 from simengine.kernels.kernel import Kernel
+from simengine.kernels.signatures import body_signature, parameters
+from simengine.kernels.sources import stage_sources
 from simengine.model.table import SIZES
 from simengine.physics.collision.broadphase.broadphase import PAIR_STAGES
 from simengine.physics.stage import Stage

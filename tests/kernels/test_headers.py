@@ -6,8 +6,9 @@ import re
 
 import pytest
 
-from simengine.kernels.codegen import body_sources, headers_after_model, kernel_source
+from simengine.kernels.cuda_codegen import kernel_source
 from simengine.kernels.headers import needed_headers
+from simengine.kernels.sources import body_sources, headers_after_model
 from simengine.physics.files import path_of
 from simengine.physics.stage import Stage
 from simengine.plan import catalogue

@@ -21,11 +21,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simengine.kernels import codegen, host_build
+from simengine.kernels import host_build, sources
 from simengine.kernels.host_build import compiler, defines
 from simengine.kernels.host_codegen import host_entry, host_source
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.prelude import constants, model_struct
+from simengine.kernels.world_codegen import world_function
 from simengine.physics.files import path_of
 from simengine_scheduler.native.cache import cached, digest
 from tests.stages.harness import Argument, Memory, Pointer, call
@@ -90,12 +91,12 @@ def unit_source(kernels: Sequence[Kernel], edit: Edit = str) -> str:
     none of the kernels work on islands, and likewise on slices.
     """
     of_all = next((kernel for kernel in kernels if kernel.parameters), kernels[0])
-    parts = [codegen.dialect(), constants(), model_struct(of_all)]
-    parts += [path_of(name).read_text() for name in codegen.headers_after_model(*kernels)]
-    parts.append((Path(codegen.__file__).parent / "host_lanes.h").read_text())
-    parts += codegen.body_sources(*kernels)
+    parts = [sources.dialect(), constants(), model_struct(of_all)]
+    parts += [path_of(name).read_text() for name in sources.headers_after_model(*kernels)]
+    parts.append((Path(sources.__file__).parent / "host_lanes.h").read_text())
+    parts += sources.body_sources(*kernels)
     text = edit("\n".join(parts).replace("#pragma once\n", ""))
-    bodies = [codegen.world_function(k) for k in kernels if k.unit != "column"]
+    bodies = [world_function(k) for k in kernels if k.unit != "column"]
     bodies += [host_entry(k) for k in kernels]
     return "\n".join([text, *bodies, RUNNER.replace("KERNELS", ", ".join(k.name for k in kernels))])
 

@@ -12,7 +12,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from simengine.kernels.codegen import body_signature
+from simengine.kernels.signatures import body_signature
 from simengine.model import load_table
 from simengine.model.support import INTEGRATORS
 from simengine.model.table import PAIR_SLOTS, PAIR_TYPES

@@ -1,0 +1,86 @@
+"""Source text of a kernel for CUDA, and of a body for workers of the executor `device`."""
+
+from __future__ import annotations
+
+from simengine.kernels.kernel import Kernel
+from simengine.kernels.signatures import parameters, unpacked
+from simengine.kernels.sources import source_of
+from simengine.kernels.world_codegen import beyond, slot_of, unit_of, world_function
+
+
+def kernel_source(kernel: Kernel, target: str) -> str:
+    """Complete source of a kernel for "cuda" or "task", which is a body for workers of the executor `device`.
+
+    The build defines REAL, REAL_IS_FLOAT and LANES, and TASK_NAME for tasks. Bodies are linked with each other, and the
+    linker takes types of one name for one type, with the methods of any of them: so all but the entry point of a task,
+    such as its `Model`, has no name for the linker.
+    """
+    entry = {"cuda": _cuda_entry, "task": _task_entry}[target](kernel)
+    function = "" if kernel.unit == "column" else world_function(kernel)
+    if target == "cuda":
+        return source_of(kernel, [], f"{function}\n{entry}" if function else entry)
+    return source_of(kernel, ["#define AS_TASK", "namespace {"], f"{function}\n}}  // namespace\n{entry}")
+
+
+def _cuda_entry(kernel: Kernel) -> str:
+    call = ", ".join(p.split()[-1].lstrip("*") for p in parameters(kernel))
+    if kernel.unit == "column":
+        return (
+            f'extern "C" __global__ void __launch_bounds__(LANES) {kernel.name}({", ".join(parameters(kernel))}) {{\n'
+            f"  {kernel.stages[0].name}(blockIdx.x, {call});\n}}\n"
+        )
+    own = "settled_shared(reinterpret_cast<real*>(shared) + threadIdx.y * (scratch_words + COLUMN_WORDS))"
+    memory = ""
+    if kernel.unit == "world":
+        # the scratch of a large world may not fit in shared memory
+        memory = "\n#if LANES > 32\n    , real* scratch_memory\n#endif\n"
+        far = "scratch_memory + size_t(slot) * (scratch_words + COLUMN_WORDS)"
+        own = f"\n#if LANES > 32\n      {far}\n#else\n      {own}\n#endif\n  "
+    blocks = f"LANES > 32 ? 512 / LANES : {kernel.min_blocks_per_multiprocessor}"
+    bounds = f"__launch_bounds__(LANES > 32 ? LANES : BLOCK, {blocks})"
+    return (
+        f'extern "C" __global__ void {bounds} {kernel.name}({", ".join(parameters(kernel))}{memory}) {{\n'
+        "  if (full && (full[0] | full[1])) return;\n"
+        "  extern __shared__ real4_storage shared[];\n"
+        f"  {' '.join(slot_of(kernel, 'blockIdx.x * blockDim.y + threadIdx.y'))}\n"
+        f"  if ({beyond(kernel)}) return;\n"
+        f"  const int world = {unit_of(kernel)};\n"
+        f"  real* scratch = {own};\n"
+        f"  {kernel.name}_world({call}, world, scratch{', part' * kernel.in_parts});\n}}\n"
+    )
+
+
+def task_name(kernel: Kernel, dtype: str, lanes: int) -> str:
+    """Name of the device function that runs one tile of a kernel; unique among those that may be linked together."""
+    return f"{kernel.name}_{dtype}_{lanes}_task"
+
+
+def _task_entry(kernel: Kernel) -> str:
+    """The body for workers of the executor `device`: a tile is as many units as groups fit in a warp, or one unit."""
+    call = ", ".join(p.split()[-1].lstrip("*") for p in parameters(kernel))
+    lines = [
+        'extern "C" __device__ void TASK_NAME(const unsigned long long*, int tile, char* memory) {',
+        "  // workers keep the arguments at the start of their memory; so the compiler knows where they are",
+        "  extern __shared__ __align__(16) unsigned long long task_memory[];",
+        "  const unsigned long long* slots = task_memory;",
+        *unpacked(kernel),
+    ]
+    if kernel.unit == "column":
+        return "\n".join([*lines, f"  {kernel.stages[0].name}(tile, {call});", "}"]) + "\n"
+    own = "reinterpret_cast<real*>(memory)"
+    if kernel.unit == "world":
+        far = f"reinterpret_cast<real*>(slots[{len(parameters(kernel)) - 1}])"
+        lines += ["#if LANES > 32", f"  real* const work = {far};", "#else", f"  real* const work = {own};", "#endif"]
+    else:
+        lines.append(f"  real* const work = {own};")
+    place = "LANES > 32 ? slot : group_in_block()" if kernel.unit == "world" else "LANES > 32 ? 0 : group_in_block()"
+    lines += [
+        "  if (full && (full[0] | full[1])) return;",
+        f"  {' '.join(slot_of(kernel, 'LANES > 32 ? tile : tile * (32 / LANES) + group_in_block()'))}",
+        f"  if ({beyond(kernel)}) return;",
+        f"  const int world = {unit_of(kernel)};",
+        f"  real* scratch = work + size_t({place}) * (scratch_words + COLUMN_WORDS);",
+        f"  {kernel.name}_world({call}, world, scratch{', part' * kernel.in_parts});",
+        "}",
+    ]
+    return "\n".join(lines) + "\n"

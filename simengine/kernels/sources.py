@@ -1,0 +1,133 @@
+"""Source text of a kernel around its entry point: the dialect, the accessors of the model table, headers and bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from simengine.kernels.headers import needed_headers
+from simengine.kernels.kernel import Kernel
+from simengine.kernels.prelude import collide_switch, constants, model_struct
+from simengine.model.table import PAIRS, PairType
+from simengine.physics.files import path_of
+from simengine.physics.stage import Stage
+
+_HERE = Path(__file__).parent
+_HEADERS_AFTER_MODEL = (
+    "spatial.cuh",
+    "tree.cuh",
+    "envelope.cuh",
+    "branch_rows.cuh",
+    "registers.cuh",
+    "vector_matrices.cuh",
+    "dense.cuh",
+    "wide.cuh",
+    "wide_solve.cuh",
+    "branch_solve.cuh",
+    "linalg.cuh",
+    "contact.cuh",
+    "hull.cuh",
+    "box.cuh",
+    "sites.cuh",
+    "lengths.cuh",
+    "springs.cuh",
+    "wrap.cuh",
+    "actuators.cuh",
+    "dual.cuh",
+    "fluid.cuh",
+    "spans.cuh",
+    "counting.cuh",
+    "sorting.cuh",
+    "broadphase.cuh",
+    "row_blocks.cuh",
+    "rows.cuh",
+    "equality.cuh",
+    "blocks.cuh",
+    "energy.cuh",
+    "integrate.cuh",
+    "implicit.cuh",
+    "forces.cuh",
+    "ray.cuh",
+    "ray_hfield.cuh",
+    "sensor.cuh",
+    "contact_sensor.cuh",
+    "random.cuh",
+    "row_law.cuh",
+    "weighted_rows.cuh",
+    "primal.cuh",
+    "newton_tile.cuh",
+    "cone_update.cuh",
+    "whiten.cuh",
+    "pgs.cuh",
+    "pgs_rows.cuh",
+    "pgs_registers.cuh",
+    "row_islands.cuh",
+    "tangents.cuh",
+    "noslip_rows.cuh",
+    "noslip_sweeps.cuh",
+)
+
+_LARGE_HEADERS = ("large.cuh", "large_hessian.cuh", "large_pgs.cuh")
+_CONVEX_HEADERS = (
+    *("shape.cuh", "gjk.cuh", "epa.cuh", "polish.cuh", "segment_cylinder.cuh", "solid.cuh", "polygon.cuh"),
+    "manifold.cuh",
+    "searches.cuh",
+)
+
+
+def headers_after_model(*kernels: Kernel) -> tuple[str, ...]:
+    """Headers that follow `struct Model` in a source with these kernels, in their order."""
+    large = any(kernel.unit == "large island" for kernel in kernels)
+    return (*_HEADERS_AFTER_MODEL, *(_LARGE_HEADERS if large else ()))
+
+
+def _told_apart(which: str) -> tuple[PairType, ...]:
+    """Pair types by the word of `Stage.collides`."""
+    plain = tuple(pair for pair in PAIRS if pair.plain or not pair.heavy)
+    light = tuple(pair for pair in PAIRS if not pair.heavy)
+    counted = tuple(pair for pair in PAIRS if pair.name != "convex" and not pair.shared)
+    return {"": (), "light": light, "plain": plain, "counted": counted, "any": PAIRS}[which]
+
+
+def _shared_sources(stages: Sequence[Stage]) -> list[Path]:
+    """Files with functions that the bodies call: of the pair types that they tell apart, and of other stages."""
+    names = [pair.name for stage in stages for pair in _told_apart(stage.collides)]
+    names += [shared for stage in stages for shared in stage.shares]
+    return [path_of(f"{name}.cu") for name in dict.fromkeys(names)]
+
+
+def stage_sources(*kernels: Kernel) -> list[Path]:
+    """Files of the bodies, those whose functions others call first."""
+    stages = [stage for kernel in kernels for stage in kernel.stages]
+    return list(dict.fromkeys([*_shared_sources(stages), *(stage.source for stage in stages)]))
+
+
+def body_sources(*kernels: Kernel) -> list[str]:
+    """Texts of the bodies, behind those that they share and what is generated for them."""
+    stages = [stage for kernel in kernels for stage in kernel.stages]
+    paths, shared = stage_sources(*kernels), _shared_sources(stages)
+    convex = any(path.stem == "convex" for path in paths)
+    switches = dict.fromkeys(stage.collides for stage in stages if stage.collides)
+    return [
+        *(path_of(name).read_text() for name in _CONVEX_HEADERS if convex),
+        *(path.read_text() for path in shared),
+        *(collide_switch(f"collide_{which}", _told_apart(which)) for which in switches),
+        *(path.read_text() for path in paths[len(shared) :]),
+    ]
+
+
+def dialect() -> str:
+    """The text that comes before `struct Model` in every source."""
+    return "\n".join((_HERE / name).read_text() for name in ("dialect.cuh", "addresses.cuh"))
+
+
+def source_of(kernel: Kernel, definitions: list[str], entry: str, after_headers: str = "") -> str:
+    """Source with an entry point: the dialect, the model's accessors, needed headers and the bodies of the stages."""
+    own = (f"#define {name} {value}" for name, value in kernel.constants)
+    parts = [*definitions, *own, dialect(), constants()]
+    bodies = [after_headers, *body_sources(kernel), entry]
+    if kernel.unit != "column":
+        parts += ["#define UNIT_ISLAND"] if kernel.on_islands else []
+        parts.append(model_struct(kernel))
+        parts += needed_headers(headers_after_model(kernel), "\n".join(bodies))
+    return "\n".join(part.replace("#pragma once\n", "") for part in (*parts, *bodies))
