@@ -11,7 +11,8 @@ call for several runs, so that shards do not wait for one another between steps.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from time import perf_counter
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -125,6 +126,21 @@ class HostProgram:
             if at == number:
                 return
             self.grow(at)
+
+    def timed(self) -> Iterator[tuple[int, float]]:
+        """Run the program op by op, and yield the index and the time [s] of each call that has units."""
+        at = 0
+        while at < len(self._ops):
+            ops, _, over = self.packed()
+            began = perf_counter()
+            reached = self._run(ops, at + 1, at, over)
+            seconds = perf_counter() - began
+            if reached == at:
+                self.grow(at)
+                continue
+            if isinstance(self._ops[at], CallOp) and self.over[at]:
+                yield at, seconds
+            at = reached
 
 
 class Rows(NamedTuple):

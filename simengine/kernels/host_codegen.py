@@ -99,7 +99,8 @@ def _gathered(kernel: Kernel) -> tuple[list[str], list[str]]:
     """Fields in memory that the bodies of a tile read or update: real numbers, and integers."""
     used = {name for stage in kernel.stages[kernel.tiled_from :] for name in stage.fields}
     names = [name for name in (*kernel.reads, *kernel.updates) if name in used]
-    assert all(FIELD[name].space == "world" for name in names), f"a tile of kernel {kernel.name} reads from an arena"
+    in_order = all(FIELD[name].space in ("world", "block") for name in names)
+    assert in_order, f"a tile of kernel {kernel.name} reads from an arena"
     return [n for n in names if FIELD[n].kind == "real"], [n for n in names if FIELD[n].kind == "int"]
 
 

@@ -10,7 +10,15 @@ from simengine.model.table import PAIR_TYPES
 from simengine.plan import catalogue
 from simengine.plan.islands import fitting, in_blocks, island_integrator
 from simengine.plan.scratch import works_in_blocks
-from simengine.plan.tiles import has_tiles, moves_in_tiles, solves_in_tiles, tiled_position, without_inertia
+from simengine.plan.tiles import (
+    has_tiles,
+    integrates_in_tiles,
+    integrator_in_tiles,
+    moves_in_tiles,
+    solves_in_tiles,
+    tiled_position,
+    without_inertia,
+)
 from simengine.state.fields import FIELD, NUM_CLASSES, ROW_CLASSES, SENSED, entry_shape
 
 MERGED_WORLDS = 2048
@@ -172,9 +180,10 @@ class Selection:
 
     def integration(self) -> tuple[Kernel, ...]:
         """The kernel of the integrator, unless it is fused with the solver."""
-        if self.model.has_islands:
-            return island_integrator(self.integrator)
-        return catalogue.integrate(self.integrator, self.model.solver)
+        model = self.model
+        by_blocks, whole = island_integrator, catalogue.integrate
+        kernels = by_blocks(self.integrator) if model.has_islands else whole(self.integrator, model.solver)
+        return tuple(map(integrator_in_tiles, kernels)) if self.tiles and integrates_in_tiles(model) else kernels
 
     def on_demand(self) -> tuple[Kernel, ...]:
         """Kernels that are launched only because a field that they produce is wanted."""

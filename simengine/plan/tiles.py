@@ -10,10 +10,13 @@ from dataclasses import replace
 
 from simengine.kernels.kernel import Kernel
 from simengine.model.model_table import ModelTable
+from simengine.physics.dynamics.acceleration import ACCELERATION
 from simengine.physics.dynamics.crb import CRB
 from simengine.physics.dynamics.crb_general import CRB_GENERAL
+from simengine.physics.dynamics.factor_m import FACTOR_M
 from simengine.physics.dynamics.rne import RNE
-from simengine.physics.islands.blocks import CRB_BLOCKS
+from simengine.physics.integration.euler import EULER
+from simengine.physics.islands.blocks import ACCELERATION_BLOCKS, CRB_BLOCKS, EULER_BLOCKS, FACTOR_BLOCKS
 from simengine.physics.kinematics.com_pos import COM_POS
 from simengine.physics.kinematics.com_vel import COM_VEL
 from simengine.physics.kinematics.kinematics import KINEMATICS
@@ -49,8 +52,15 @@ _INERTIAL_BLOCKS = (CRB_BLOCKS, COM_VEL, RNE)
 """The same for models that are solved island by island."""
 
 
+_IN_BLOCKS = {CRB: CRB_BLOCKS, FACTOR_M: FACTOR_BLOCKS, ACCELERATION: ACCELERATION_BLOCKS}
+
+
 INERTIA_BLOCKS, INERTIA_BLOCKS_SITES = (
     _tiled("frames_inertia_blocks", sites, _INERTIAL_BLOCKS) for sites in (False, True)
+)
+MOTION_BLOCKS, MOTION_BLOCKS_SITES = (
+    _tiled("motion_blocks", sites, tuple(_IN_BLOCKS.get(stage, stage) for stage in SMOOTH.stages))
+    for sites in (False, True)
 )
 INERTIA, INERTIA_SITES = (_tiled("frames_inertia", sites, _INERTIAL) for sites in (False, True))
 MOTION, MOTION_SITES = (_tiled("motion", sites, SMOOTH.stages) for sites in (False, True))
@@ -65,7 +75,7 @@ def _counting(name: str, position: Kernel) -> Kernel:
 COUNTING, COUNTING_GENERAL = _counting("counting", POSITION), _counting("counting_general", POSITION_GENERAL)
 
 MOTION_KERNELS: tuple[Kernel, ...] = (
-    *(INERTIA_BLOCKS, INERTIA_BLOCKS_SITES, INERTIA, INERTIA_SITES),
+    *(INERTIA_BLOCKS, INERTIA_BLOCKS_SITES, INERTIA, INERTIA_SITES, MOTION_BLOCKS, MOTION_BLOCKS_SITES),
     *(MOTION, MOTION_SITES, MOTION_FLUID, MOTION_FLUID_SITES),
 )
 """They take the stages of `position` and `smooth` that do not count contacts."""
@@ -100,8 +110,25 @@ def in_tiles(kernel: Kernel) -> Kernel:
     return replace(kernel, name=f"{kernel.name}_tiles", tiled_from=1)
 
 
+INTEGRATOR_KERNELS: tuple[Kernel, ...] = tuple(
+    Kernel(f"{stage.name}_tiles", (stage,), direct=frozenset(), tiled_from=0) for stage in (EULER, EULER_BLOCKS)
+)
+"""Integrators that are not fused with a solver."""
+
+
+def integrates_in_tiles(model: ModelTable) -> bool:
+    """Whether a tiled kernel integrates the worlds of a model, where there is one for its integrator."""
+    return _has_small_blocks(model) if model.has_islands else model.nv <= MOST_SOLVED_DOFS
+
+
+def integrator_in_tiles(kernel: Kernel) -> Kernel:
+    """The tiled form of the kernel of an integrator alone, where there is one."""
+    return next((tiled for tiled in INTEGRATOR_KERNELS if tiled.stages == kernel.stages), kernel)
+
+
 TILED_KERNELS: tuple[Kernel, ...] = (
     *MOTION_KERNELS,
+    *INTEGRATOR_KERNELS,
     *(in_tiles(finish(integrator, SOLVE_NEWTON_UNILATERAL.name, False)) for integrator in ("", *FUSED_INTEGRATORS)),
 )
 """All tiled kernels."""
@@ -115,6 +142,9 @@ _MOST_FACTORED_DOFS = 64
 _MOST_DOFS = 256
 """The frames and the inertia of a tile of larger worlds would not stay in the second-level cache of a core."""
 
+_MOST_BLOCK_WORDS = 4096
+"""Words of the inertia by blocks, above which it and its factor of a tile would fill the second-level cache."""
+
 MOST_SOLVED_DOFS = 32
 """Models with more dofs are solved world by world: a row of the Hessian fills a vector, and rows of contacts have few
 entries, which differ between worlds."""
@@ -122,12 +152,20 @@ entries, which differ between worlds."""
 
 def has_tiles(model: ModelTable) -> bool:
     """Whether there is a tiled kernel for a model."""
-    return model.nv <= (_MOST_FACTORED_DOFS if moves_in_tiles(model) else _MOST_DOFS)
+    dense = moves_in_tiles(model) and not model.has_islands
+    return model.nv <= (_MOST_FACTORED_DOFS if dense else _MOST_DOFS)
 
 
 def moves_in_tiles(model: ModelTable) -> bool:
     """Whether a tiled kernel computes all of the motion without constraints, not only its frames and its inertia."""
-    return not (model.general_smooth or model.has_adhesion or model.has_islands)
+    if model.general_smooth or model.has_adhesion:
+        return False
+    return not model.has_islands or (_has_small_blocks(model) and not model.has_fluid)
+
+
+def _has_small_blocks(model: ModelTable) -> bool:
+    """Whether the blocks of the inertia of a tile, and their factors, stay in the second-level cache of a core."""
+    return model.sizes["nwidest"] <= _MOST_FACTORED_DOFS and model.sizes["nM"] <= _MOST_BLOCK_WORDS
 
 
 def tiled_position(model: ModelTable, sites: bool) -> tuple[Kernel, ...]:
@@ -140,7 +178,10 @@ def tiled_position(model: ModelTable, sites: bool) -> tuple[Kernel, ...]:
     sites = sites and model.general_position
     counting = COUNTING_GENERAL if model.general_position else COUNTING
     if model.has_islands:
-        return (INERTIA_BLOCKS_SITES if sites else INERTIA_BLOCKS, *fitting(model, counting))
+        plain, with_sites = (
+            (MOTION_BLOCKS, MOTION_BLOCKS_SITES) if moves_in_tiles(model) else (INERTIA_BLOCKS, INERTIA_BLOCKS_SITES)
+        )
+        return (with_sites if sites else plain, *fitting(model, counting))
     if not moves_in_tiles(model):
         tiled = INERTIA_SITES if sites else INERTIA
     elif model.has_fluid:

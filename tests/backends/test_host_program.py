@@ -135,3 +135,25 @@ def test_a_repeated_program_copies_a_row_before_each_run_and_goes_on_where_room_
     repeated.set(2, None)
     repeated.issue(0)
     assert seen[3:] == [(9, 10), (9, 10)]
+
+
+def test_a_timed_program_makes_the_same_calls_and_tells_of_each_that_has_units(buffers: BufferSet) -> None:
+    shelf = Shelf(buffers)
+    counts = np.zeros(1, np.int32)
+    seen: list[int] = []
+
+    def count(slots: object) -> None:
+        counts[0] = 5
+
+    counting, use = FUNCTION(count), FUNCTION(lambda slots: seen.append(slots[0]))
+    ops = [
+        CallOp(HostLaunch(counting, [], buffers), 1, None),
+        CapacityOp(counts, shelf),
+        CallOp(HostLaunch(use, [1], buffers), 0, None),
+        CallOp(HostLaunch(use, [shelf.buffer], buffers), 1, counts),
+    ]
+    times = dict(HostProgram(ops, buffers).timed())
+    assert shelf.asked == [5]
+    assert seen == [5]
+    assert list(times) == [0, 3]
+    assert all(seconds > 0 for seconds in times.values())

@@ -15,9 +15,11 @@ from simengine.physics.solvers.solve_newton_unilateral import SOLVE_NEWTON_UNILA
 from simengine.plan import catalogue, tiles
 from simengine.state.fields import FIELD, ROW_CLASSES
 from tests.gpu import memories
+from tests.models import compile_model
+from tests.oracle import sample
 from tests.stages import harness
 from tests.stages.harness import Argument, Memory, arguments, call, changed
-from tests.stages.harness_chain import calls, most_rows, rk_scalars, start
+from tests.stages.harness_chain import calls, most_rows, rk_scalars, start, state_fields
 from tests.stages.harness_sanitizer import Call, Edit, Result, build_tiled, execute, slots_of, supported
 
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O1")
@@ -30,6 +32,12 @@ MOTIONS = [
     *(("swimmer", kernel) for kernel in FLUID),
 ]
 """Models, and tiled kernels of the motion that serve them."""
+
+BLOCKS = ("pile", "two_arms")
+"""Models of several trees."""
+
+WORKING = {"damped_blocks"}
+"""Fields that a stage works in, and may leave as they were."""
 
 of_motion = pytest.mark.parametrize(("name", "kernel"), MOTIONS, ids=[f"{name}-{k.name}" for name, k in MOTIONS])
 in_both = pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -77,7 +85,7 @@ def assert_bits_of_stages(memory: Memory, kernel: Kernel, slots: list[Argument],
     assert not memory.broken_guards()
     for single in map(catalogue.single, kernel.stages):
         call(single, alone, arguments(single, alone, listed, most_rows(memory) if listed else 0, scalars))
-    written = (*kernel.produced, *kernel.updates)
+    written = [name for name in (*kernel.produced, *kernel.updates) if name not in WORKING]
     assert [name for name in written if changed(memory.arrays[name], alone.arrays[name]).any()] == []
 
 
@@ -110,6 +118,50 @@ def test_a_tile_has_room_for_any_number_of_rows(integrator: str, rk_stage: int, 
     slots = solvable(memory, kernel, integrator, rk_stage)
     assert most_rows(memory) > ROW_CLASSES[-1]
     assert_bits_of_stages(memory, kernel, slots, rk_scalars(integrator, rk_stage))
+
+
+def in_blocks(name: str, dtype: str, worlds: int) -> Memory:
+    """A memory with worlds that are solved by islands, in sampled states, with random forces and accelerations."""
+    states, rng = sample(name), np.random.default_rng(5)
+    model = load_table(compile_model(name))
+    model.solve_by_islands(True)
+    memory = Memory(model, dtype, worlds, 0, 0)
+    memory.set({k: v[:worlds] for k, v in state_fields(model, states).items()})
+    solved = ("qacc", "qacc_smooth", "qfrc_smooth", "qfrc_constraint")
+    memory.set({field: rng.normal(size=(worlds, model.nv)).astype(np.float32) for field in solved})
+    return memory
+
+
+@pytest.mark.parametrize("worlds", WORLDS)
+@in_both
+@pytest.mark.parametrize("name", BLOCKS)
+def test_the_motion_by_blocks_in_tiles_has_the_bits_of_its_stages(name: str, dtype: str, worlds: int) -> None:
+    kernel, memory = tiles.MOTION_BLOCKS, in_blocks(name, dtype, worlds)
+    assert memory.model.nblock > 1
+    assert_bits_of_stages(memory, kernel, arguments(kernel, memory), {})
+
+
+@pytest.mark.parametrize("worlds", WORLDS)
+@in_both
+@pytest.mark.parametrize("name", BLOCKS)
+def test_integrating_by_blocks_in_tiles_has_the_bits_of_its_stage(name: str, dtype: str, worlds: int) -> None:
+    motion, (_, kernel) = tiles.MOTION_BLOCKS, tiles.INTEGRATOR_KERNELS
+    memory = in_blocks(name, dtype, worlds)
+    call(motion, memory, arguments(motion, memory))
+    before = memory.arrays["qpos"].copy()
+    assert_bits_of_stages(memory, kernel, arguments(kernel, memory), {})
+    assert changed(memory.arrays["qpos"], before).any()
+
+
+@pytest.mark.parametrize("worlds", WORLDS)
+@in_both
+@pytest.mark.parametrize("name", ["actuators", "crates"])
+def test_integrating_in_tiles_has_the_bits_of_its_stage(name: str, dtype: str, worlds: int) -> None:
+    kernel, _ = tiles.INTEGRATOR_KERNELS
+    memory = start(name, dtype, 0, worlds)
+    for before, slots in calls(memory, "", 0):
+        call(before, memory, slots)
+    assert_bits_of_stages(memory, kernel, arguments(kernel, memory), {})
 
 
 def run_sanitized(memory: Memory, kernel: Kernel, slots: list[Argument], edit: Edit = str) -> Result:

@@ -4,13 +4,21 @@ DEVICE void euler_blocks(const Model& m, const real* qM_blocks, const real* qfrc
                          const real* qfrc_constraint, const real* qacc, real* damped_blocks, real* qpos, real* qvel,
                          real* qacc_warmstart, int* nstep, int* world_status, real* next_qvel, real* next_qpos) {
   const real h = m.opt_timestep()[0];
+#ifdef TILE
+  const truth usable = acceleration_usable(m, qacc_smooth, qacc, world_status);
+#else
   if (!may_advance(m, qacc_smooth, qacc, world_status)) return;
+#endif
   LANE_FOR(i, m.nq()) next_qpos[i] = qpos[i];
   LANE_FOR(v, m.nv()) next_qvel[v] = m.opt_eulerdamp() ? qfrc_smooth[v] + qfrc_constraint[v] : qacc[v];
   lane_sync();
   if (m.opt_eulerdamp()) {
-    blocks_factor(m, damped_blocks, qM_blocks, m.dof_damping(), h);
+    blocks_factor(m, damped_blocks, qM_blocks, [&](int v, real x) { return x + h * m.dof_damping()[v]; });
     blocks_solve(m, next_qvel, damped_blocks);
   }
+#ifdef TILE
+  semi_implicit_in_tile(m, h, usable, qacc, qpos, qvel, qacc_warmstart, nstep, world_status, next_qvel, next_qpos);
+#else
   semi_implicit(m, h, qacc, qpos, qvel, qacc_warmstart, nstep, world_status, next_qvel, next_qpos);
+#endif
 }

@@ -19,7 +19,7 @@ DEVICE void lane_factor(real* H, int n) {
   ROLLED for (int k = 0; k < n; ++k) {
     real d = H[k * n + k];
     ROLLED for (int j = 0; j < k; ++j) d = fma_(-H[k * n + j], H[k * n + j], d);
-    d = sqrt_(d > 0 ? d : REAL_MAX);  // see mem_factor
+    d = sqrt_(select(d > 0, d, REAL_MAX));  // see mem_factor
     H[k * n + k] = d;
     const real inverse = R(1.0) / d;
     ROLLED for (int i = k + 1; i < n; ++i) {
@@ -42,13 +42,14 @@ DEVICE void lane_solve(real* x, const real* L, int n) {
   }
 }
 
-// L = lower Cholesky factor of A + scale diag(d), zero above the diagonal.
-DEVICE void blocks_factor(const Model& m, real* L, const real* A, const real* d, real scale) {
+// L = lower Cholesky factor of A, with diagonal(v, x) in place of the entry x of dof v, zero above the diagonal.
+template <class Diagonal>
+DEVICE void blocks_factor(const Model& m, real* L, const real* A, const Diagonal& diagonal) {
   LANE_FOR(v, m.nv()) {
     const Block block = block_of(m, m.dof_block()[v]);
     const int i = v - block.dof, row = block.at + i * block.n;
     ROLLED for (int j = 0; j < block.n; ++j) L[row + j] = j <= i ? A[row + j] : R(0.0);
-    if (scale != 0) L[row + i] += scale * d[v];
+    L[row + i] = diagonal(v, L[row + i]);
   }
   lane_sync();
   LANE_FOR(b, m.nblock()) {

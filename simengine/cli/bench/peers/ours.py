@@ -46,6 +46,11 @@ class Simengine(Engine):
         self._controls = on_device(self._host_controls, self._backend)
         self.set_state(problem.start)
 
+    @property
+    def simulation(self) -> Simulation:
+        """The simulation, once it is prepared."""
+        return self._sim
+
     def set_state(self, state: State) -> None:
         """Set the states, and clear the warm start."""
         self._sim.set_state(qpos=state.qpos, qvel=state.qvel)
