@@ -19,16 +19,17 @@ from simengine_envs.draw import Draw, Purpose, keys_of, of_episodes
 from simengine_envs.results import EnvState, StepResult
 from simengine_envs.rounding import rounded, unknown_zero
 from simengine_envs.snapshot import Snapshot
+from simengine_envs.sums import sums_for
 from simengine_envs.task import Task, Values
 
 # These fields are zero after a reset, since only mj_rnePostConstraint computes them and Gymnasium's reset calls only
-# mj_forward.
+# mj_forward. Each is (nbody, 6).
 POST_CONSTRAINT_FIELDS = frozenset({"cacc", "cfrc_int", "cfrc_ext"})
 
 
 # Backends on which every step computes starts of episodes in all worlds and takes them where a mask says. Dynamics, and
-# what follows from masses, are computed in the worlds of the mask only. On other backends a loop starts the episodes of
-# few worlds at a time, without a start for every world. A GPU would wait in it for the host to look at the mask.
+# what follows from masses, are computed in the worlds of the mask only. On other backends a loop starts the episodes,
+# those of few worlds at a time where there are many. A GPU would wait in it for the host to look at the mask.
 RESTARTS_UNDER_MASK = frozenset({"cuda"})
 # Number of worlds that start an episode in one round of that loop, or a sixteenth of all worlds if that is more. Ends
 # of episodes are spread over time, so that there is seldom a second round.
@@ -84,9 +85,10 @@ class PureEnv:
         self.backend = resolved_backend(backend)
         derived = tuple(sorted(set(self.task.derived)))
         self.room = {"nconmax": nconmax, "njmax": njmax}
-        options: dict[str, Any] = {"backend": self.backend, "keep": derived, **self.room}
-        self._step = simengine.make_step(self.model, steps=task.frame_skip, **options)
-        self._forward = simengine.make_forward(self.model, **options)
+        options: dict[str, Any] = {"backend": self.backend, **self.room}
+        self._step = simengine.make_step(self.model, steps=task.frame_skip, keep=derived, **options)
+        evaluated = [name for name in derived if name not in POST_CONSTRAINT_FIELDS]
+        self._forward = simengine.make_forward(self.model, keep=evaluated, **options)
         self._params = simengine.make_batch_params(self.model, self.backend)
         self._derived = derived
         self._checks = Checks(task)
@@ -174,7 +176,8 @@ class PureEnv:
         name = function.__name__
         if name not in self._jitted:
             self._jitted[name] = jax.jit(partial(rounded, function))
-        return self._jitted[name](unknown_zero(keys), *arguments)
+        with sums_for(self.backend):
+            return self._jitted[name](unknown_zero(keys), *arguments)
 
     def _first(self, keys: jax.Array, params: Mapping[str, Any]) -> tuple[EnvState, jax.Array]:
         """The start of the first episodes, and the observations."""
@@ -277,11 +280,13 @@ class PureEnv:
 
     def _evaluated(self, worlds: simengine.BatchState, params: Values, mask: jax.Array) -> Values:
         """Derived fields of states without controls, as after mj_forward, in worlds of a mask (n,)."""
-        if not self._derived:
-            return {}
-        ctrl = jnp.zeros((len(worlds.qpos), self.model.nu), self.dtype)
-        found = self._forward(worlds, ctrl, params or None, mask)
-        return {k: jnp.zeros_like(found[k]) if k in POST_CONSTRAINT_FIELDS else found[k] for k in self._derived}
+        count = len(worlds.qpos)
+        zero = jnp.zeros((count, self.model.nbody, 6), self.dtype)
+        found = {name: zero for name in self._derived if name in POST_CONSTRAINT_FIELDS}
+        if len(found) < len(self._derived):
+            ctrl = jnp.zeros((count, self.model.nu), self.dtype)
+            found |= self._forward(worlds, ctrl, params or None, mask)
+        return found
 
     def _table_fields(self, params: Mapping[str, Any], mask: jax.Array, kept: Values) -> Values:
         """Fields of the model table that follow from parameters, in worlds of a mask (n,) that have some already."""
@@ -292,21 +297,26 @@ class PureEnv:
     def _restarted(self, state: EnvState, mask: jax.Array) -> EnvState:
         """The state with new episodes in worlds of a mask (n,)."""
 
-        def restarted(now: EnvState) -> EnvState:
+        def in_all(now: EnvState, mask: jax.Array) -> EnvState:
             return jax.tree.map(lambda old, new: _where(mask, new, old), now, self._next_of(now, mask))
 
-        def some_restarted(carry: tuple[EnvState, jax.Array]) -> tuple[EnvState, jax.Array]:
-            now, left = carry
-            chosen = jnp.nonzero(left, size=few, fill_value=len(mask))[0]
+        def in_some(now: EnvState, chosen: jax.Array) -> EnvState:
             some = jax.tree.map(lambda x: x.at[chosen].get(mode="clip"), now)
             fresh = self._next_of(some, chosen < len(mask))
-            now = jax.tree.map(lambda old, new: old.at[chosen].set(new, mode="drop"), now, fresh)
-            return now, left.at[chosen].set(False, mode="drop")
+            return jax.tree.map(lambda old, new: old.at[chosen].set(new, mode="drop"), now, fresh)
+
+        def next_round(carry: tuple[EnvState, jax.Array]) -> tuple[EnvState, jax.Array]:
+            now, left = carry
+            if len(mask) <= most:
+                return in_all(now, left), jnp.zeros_like(left)
+            chosen = jnp.nonzero(left, size=few, fill_value=len(mask))[0]
+            return in_some(now, chosen), left.at[chosen].set(False, mode="drop")
 
         if self.backend in RESTARTS_UNDER_MASK:
-            return restarted(state)
-        few = min(len(mask), max(FEW_RESTARTS, len(mask) // 16))
-        return jax.lax.while_loop(lambda carry: carry[1].any(), some_restarted, (state, mask))[0]
+            return in_all(state, mask)
+        few = max(FEW_RESTARTS, len(mask) // 16)
+        most = 2 * few if self.backend == "host" else few  # to choose worlds takes longer than to start so many there
+        return jax.lax.while_loop(lambda carry: carry[1].any(), next_round, (state, mask))[0]
 
     def _next_of(self, now: EnvState, mask: jax.Array) -> EnvState:
         """New episodes after those of a state; see `_started` for the mask (n,)."""

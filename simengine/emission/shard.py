@@ -36,6 +36,7 @@ from simengine.emission.counted import CountedStep
 from simengine.emission.step_calls import StepCalls
 from simengine.emission.store import GroupStore
 from simengine.emission.whole import WholeStep, whole_step
+from simengine.plan.evaluation import only_for
 from simengine.state.fields import COLUMNS, FIELDS
 from simengine_scheduler import AwaitCounts, CudaLaunch, FixedList, HostLaunch, KernelCall
 from simengine_scheduler.core import Emitter
@@ -229,6 +230,8 @@ class ShardEmitter:
     def evaluation_program(self, wanted: frozenset[str]) -> WholeStep:
         """One evaluation of the store's chosen worlds as one call on a CPU, which does not integrate.
 
+        It makes only the calls that the wanted fields need.
+
         Args:
             wanted: derived fields that it stores.
         """
@@ -310,6 +313,8 @@ class ShardEmitter:
 
     def _evaluation_of_chosen(self, wanted: frozenset[str], ahead: bool) -> BoundEvaluation:
         evaluation = self._plan.evaluation(self.shard.size, "", 0, wanted, ahead)
+        if not ahead:
+            evaluation = only_for(evaluation, wanted)
         return bind(evaluation, self.factory.choosing(*self._store.chosen_buffers()), self._island_factories)
 
     def _evaluation(

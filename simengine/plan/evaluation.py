@@ -20,6 +20,7 @@ from simengine.plan.tiles import in_tiles
 from simengine.plan.variants import variant_for, with_jacobian_in_memory
 from simengine.state.fields import (
     COLUMNS,
+    FIELD,
     HUGE_ISLANDS,
     ISLAND_ARENAS,
     ISLAND_COLUMNS,
@@ -154,6 +155,29 @@ def plan_evaluation(selection: Selection, rk_stage: int) -> Evaluation:
     last = 3 if selection.integrator == "rk4" else 0
     scalars = {"parts": selection.search_parts, "rk_stage": rk_stage, "rk_last": last}
     return Evaluation(launches, selection.wanted | fields_needed(_kernels(launches)), scalars)
+
+
+def only_for(evaluation: Evaluation, wanted: frozenset[str]) -> Evaluation:
+    """The evaluation without launches and waits that the wanted fields do not need."""
+    needed, kept, arenas = set(wanted), list[Launch | Await](), set[str]()
+    counts = False  # whether a launch behind has a number of units that is counted
+    for item in reversed(evaluation.launches):
+        if isinstance(item, Await):
+            if counts or arenas.intersection(space for space, _ in item.needs):
+                kept.append(item)
+                needed |= {*item.scan.produced, *item.scan.updates}
+            continue
+        kernel = item.kernel
+        changed = {*kernel.produced, *kernel.updates}
+        if needed.isdisjoint(changed):
+            continue
+        kept.append(item)
+        used = {*kernel.reads, *kernel.updates, *kernel.addresses}
+        needed |= used
+        arenas |= {FIELD[name].space for name in used | changed}
+        counts = counts or item.counted is not None
+    launches = tuple(reversed(kept))
+    return evaluation._replace(launches=launches, stored=wanted | fields_needed(_kernels(launches)))
 
 
 def _by_stages(item: Launch | Await) -> Launches:

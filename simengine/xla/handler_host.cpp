@@ -4,6 +4,7 @@
 // The engine's memory is a `Memory`, which Python makes, fills with addresses and keeps alive. A call takes a free one of
 // its kind, so that calls which run at the same time do not share scratch.
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstring>
@@ -50,6 +51,9 @@ struct Memory {
   int32_t* chosen;  // lists of the worlds of each shard that a call works on, or null if it works on all
   int32_t* num_chosen;
 };
+
+// So many chosen worlds are worth a thread: to wake one takes as long as an evaluation of a few worlds.
+static constexpr int64_t WORLDS_OF_A_THREAD = 4;
 
 // Python makes a memory of a kind; null if it could not. Its text says why.
 using Make = const Memory* (*)(int64_t kind, char* why, int64_t room);
@@ -187,10 +191,12 @@ static ffi::Error step_once(ffi::ThreadPool& pool, ffi::RemainingArgs& arguments
   for (int64_t i = 0; i < memory->num_cleared; ++i) {
     std::memset(memory->cleared[i].data, 0, memory->cleared[i].rows * memory->cleared[i].bytes);
   }
+  int64_t most_threads = memory->num_shards;
   if (memory->chosen) {
     auto given = arguments.get<ffi::AnyBuffer>(memory->num_inputs);
     if (!given.has_value()) return given.error();
     const int32_t* mask = static_cast<const int32_t*>(given->untyped_data());
+    int64_t all = 0;
     for (int64_t s = 0; s < memory->num_shards; ++s) {
       const Shard& shard = memory->shards[s];
       int32_t number = 0;
@@ -198,14 +204,16 @@ static ffi::Error step_once(ffi::ThreadPool& pool, ffi::RemainingArgs& arguments
         if (mask[w]) memory->chosen[shard.begin + number++] = int32_t(w);
       }
       memory->num_chosen[s] = number;
+      all += number;
     }
+    most_threads = (all + WORLDS_OF_A_THREAD - 1) / WORLDS_OF_A_THREAD;
   }
   auto work = std::make_shared<Work>();
   work->memory = memory;
   work->kind = kind;
   work->num_shards = memory->num_shards;
   // A thread that starts late finds no shard left. The call therefore never waits for a thread that has not started.
-  const int64_t helpers = std::min<int64_t>(pool.num_threads(), memory->num_shards) - 1;
+  const int64_t helpers = std::min({int64_t(pool.num_threads()), memory->num_shards, most_threads}) - 1;
   for (int64_t i = 0; i < helpers; ++i) pool.Schedule([work] { work->run(); });
   work->run();
   {

@@ -47,6 +47,78 @@ DEVICE double of_centre(const Work& k, const REAL* ipos, int b, int i, int v) {
   return k.linear[(3 * b + i) * k.nv + v] + turn[next * k.nv] * arm[last] - turn[last * k.nv] * arm[next];
 }
 
+#if defined(__CUDACC__)
+
+// Lower half of the inertia from the Jacobians y[v][row] of centres of mass: a thread has entries.
+DEVICE void inertia_of(const Work& k, const REAL* mass, const REAL* inertia, const REAL* armature, const double* y,
+                       double* L) {
+  const int nbody = k.nbody, nv = k.nv, rows = 6 * nbody + k.ntendon + nv;
+  EACH(e, nv * nv) {
+    const int row = e / nv, column = e % nv;
+    if (column > row) continue;
+    double sum = k.M[e] + (row == column ? double(armature[row]) : 0.0);
+    for (int j = 0; j < 3 * nbody; ++j) {
+      sum += mass[j / 3] * y[row * rows + j] * y[column * rows + j];
+      sum += inertia[j] * k.turned[j * nv + row] * k.turned[j * nv + column];
+    }
+    L[e] = sum;
+  }
+}
+
+// Squares of inv(L) r' of rows y[v][r], which become inv(L) r': a thread has rows.
+DEVICE void weights_of(const double* L, int nv, int rows, double* y, double* weight) {
+  EACH(r, rows) {
+    double square = 0;
+    for (int v = 0; v < nv; ++v) {
+      double sum = y[v * rows + r];
+      for (int u = 0; u < v; ++u) sum -= L[v * nv + u] * y[u * rows + r];
+      y[v * rows + r] = sum /= L[v * nv + v];
+      square += sum * sum;
+    }
+    weight[r] = square;
+  }
+}
+
+#else
+
+// The same sums in the same order. The innermost loops are over numbers that lie side by side, for vectors.
+DEVICE void inertia_of(const Work& k, const REAL* mass, const REAL* inertia, const REAL* armature, const double* y,
+                       double* L) {
+  const int nbody = k.nbody, nv = k.nv, rows = 6 * nbody + k.ntendon + nv;
+  double* __restrict column = L + nv * nv + nv * rows;  // of the Jacobians; the weights come here later
+  for (int e = 0; e < nv * nv; ++e) L[e] = k.M[e] + (e / nv == e % nv ? double(armature[e / nv]) : 0.0);
+  for (int j = 0; j < 3 * nbody; ++j) {
+    for (int v = 0; v < nv; ++v) column[v] = y[v * rows + j];
+    const double* turned = k.turned + j * nv;
+    for (int row = 0; row < nv; ++row) {
+      const double moved = mass[j / 3] * column[row], turning = inertia[j] * turned[row];
+      double* __restrict sums = L + row * nv;
+      for (int v = 0; v <= row; ++v) {
+        sums[v] += moved * column[v];
+        sums[v] += turning * turned[v];
+      }
+    }
+  }
+}
+
+DEVICE void weights_of(const double* L, int nv, int rows, double* y, double* weight) {
+  for (int r = 0; r < rows; ++r) weight[r] = 0;
+  for (int v = 0; v < nv; ++v) {
+    double* __restrict own = y + v * rows;
+    for (int u = 0; u < v; ++u) {
+      const double factor = L[v * nv + u], *other = y + u * rows;
+      for (int r = 0; r < rows; ++r) own[r] -= factor * other[r];
+    }
+    const double pivot = L[v * nv + v];
+    for (int r = 0; r < rows; ++r) {
+      own[r] /= pivot;
+      weight[r] += own[r] * own[r];
+    }
+  }
+}
+
+#endif
+
 DEVICE void weigh(const Work& k, long long world, double* scratch) {
   const int nbody = k.nbody, nv = k.nv, rows = 6 * nbody + k.ntendon + nv;
   const REAL *mass = k.mass + world * nbody, *inertia = k.inertia + world * 3 * nbody;
@@ -64,16 +136,7 @@ DEVICE void weigh(const Work& k, long long world, double* scratch) {
   SYNC();
 
   // (2) lower half of the inertia
-  EACH(e, nv * nv) {
-    const int row = e / nv, column = e % nv;
-    if (column > row) continue;
-    double sum = k.M[e] + (row == column ? double(armature[row]) : 0.0);
-    for (int j = 0; j < 3 * nbody; ++j) {
-      sum += mass[j / 3] * y[row * rows + j] * y[column * rows + j];
-      sum += inertia[j] * k.turned[j * nv + row] * k.turned[j * nv + column];
-    }
-    L[e] = sum;
-  }
+  inertia_of(k, mass, inertia, armature, y, L);
   SYNC();
   EACH(first, 1) {
     double sum = 0;
@@ -97,16 +160,7 @@ DEVICE void weigh(const Work& k, long long world, double* scratch) {
   }
 
   // (4) weight of a row r: r inv(M) r', the square of inv(L) r'
-  EACH(r, rows) {
-    double square = 0;
-    for (int v = 0; v < nv; ++v) {
-      double sum = y[v * rows + r];
-      for (int u = 0; u < v; ++u) sum -= L[v * nv + u] * y[u * rows + r];
-      y[v * rows + r] = sum /= L[v * nv + v];
-      square += sum * sum;
-    }
-    weight[r] = square;
-  }
+  weights_of(L, nv, rows, y, weight);
   SYNC();
 
   // (5) means over the axes of a body and over the dofs of a joint

@@ -15,7 +15,7 @@ from simengine_envs.options import task_class
 from simengine_envs.registration import REGISTRATIONS
 from simengine_envs.rounding import rounded
 
-STEPS, LIMIT, NUMBERS = 50, 20, (1, 3, 64, 150)  # 32 worlds or fewer start an episode in one round
+STEPS, LIMIT, NUMBERS = 50, 20, (1, 3, 64, 150)  # 64 worlds or fewer start episodes in one round, and 32 of more
 QUICK = ("CartPoleSwingUp-v0",)
 
 

@@ -10,7 +10,7 @@ from simengine import BackendError, Simulation
 from simengine.backends.host import HostBackend
 from simengine.model import ModelTable, load_table
 from simengine.physics.stage import Form
-from simengine.plan.evaluation import Await, Launch
+from simengine.plan.evaluation import Await, Launch, only_for
 from simengine.plan.issue import Issue, decide_issuing
 from simengine.plan.scratch import scratch_plan
 from simengine.plan.step_plan import StepPlan, plan_step
@@ -68,6 +68,23 @@ def test_islands_are_not_stepped_ahead_of_their_counts() -> None:
     assert plan.facts()["issue"] == "counted"
     waits = [item.scan.name for item in plan.step(64, NOTHING, False)[0].launches if isinstance(item, Await)]
     assert waits == ["scan", "only_scan_islands"]
+
+
+@pytest.mark.parametrize("name", ["ant", "rubble", "heap"])
+def test_an_evaluation_for_some_fields_leaves_out_what_they_do_not_need(name: str) -> None:
+    issuing = decide_issuing([model_of(name)], HostBackend(), "serial", "whole", {})
+    plan = plan_step(model_of(name), 8, HostBackend(), "float32", issuing, shards=1, neighbours=[8])
+    produced = {}
+    for field in ("xpos", "ncon", "qacc"):
+        wanted = frozenset({field})
+        evaluation = plan.evaluation(8, "", 0, wanted, False)
+        pruned = only_for(evaluation, wanted)
+        assert [item for item in evaluation.launches if item in pruned.launches] == list(pruned.launches)
+        produced[field] = {made for kernel in pruned.kernels for made in kernel.produced}
+        assert field in produced[field]
+    assert not produced["xpos"] & {"contact_pos", "qacc"}
+    assert produced["xpos"] < produced["qacc"]
+    assert "contact_pos" in produced["qacc"]
 
 
 def test_launches_are_merged_where_worlds_are_few() -> None:

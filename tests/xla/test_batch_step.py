@@ -134,6 +134,20 @@ def test_forward_gives_what_a_simulation_evaluates() -> None:
         np.testing.assert_array_equal(found[name], sim.field(name), err_msg=name)
 
 
+@pytest.mark.parametrize("name", ["rubble", pytest.param("humanoid", marks=pytest.mark.slow)])
+def test_what_else_is_kept_changes_no_field_of_forward(name: str) -> None:
+    """An evaluation makes only the calls that the fields need which it keeps."""
+    model = model_of(name)
+    state = spread(simengine.initial_state(model, num_worlds=WORLDS))
+    ctrl = controls(model, 1, WORLDS)[0]
+    alone = ("site_xpos", "cvel", "qfrc_actuator", "qfrc_bias", "ncon", "qacc_smooth", "cfrc_ext", "qacc")
+    every = simengine.make_forward(model, backend="host", keep=alone)
+    expected = every(state, ctrl)
+    for field in alone:
+        forward = simengine.make_forward(model, backend="host", keep=(field,))
+        np.testing.assert_array_equal(forward(state, ctrl)[field], expected[field], err_msg=field)
+
+
 @pytest.mark.parametrize("name", ["ant", "rubble"])
 def test_forward_evaluates_chosen_worlds(name: str) -> None:
     """Masks change from call to call, so that what an earlier call counted must not count again."""
