@@ -13,7 +13,7 @@ import mujoco
 import numpy as np
 
 from simengine.check.compare import arena_errors, heeds_order, world_errors
-from simengine.check.fields import AFTER_ROWS, FORWARD, STEPPED
+from simengine.check.fields import AFTER_ROWS, ALONG_NORMALS, FORWARD, STEPPED
 from simengine.check.held import Terms, Unit, forward_with_rounded
 from simengine.check.oracle import Evaluation, Oracle, collect, dense_jacobian
 from simengine.check.order import contact_order
@@ -41,18 +41,19 @@ class Perturbed:
         self._model, self._oracle, self._dtype = model, oracle, dtype
 
     def of_forward(self, evaluation: Evaluation) -> dict[str, float]:
-        """Largest relative change of each field of `FORWARD`; infinite where rounding decides which contacts exist.
+        """Largest relative change of each field of `FORWARD`; infinite for those that depend on contacts or rows, where
+        rounding decides which of these exist.
 
         In each of some draws, the state and all that engines store between stages move by one to four units in the last
         place: poses, velocities, the inertia matrix, rows and forces. The tolerance of convex collisions varies, too.
         """
         oracle, state = self._oracle, evaluation.state
+        largest = dict.fromkeys(_ALL, 0.0)
         if not oracle.is_clear({name: getattr(state, name) for name in STATE_ARRAYS}):
-            return dict.fromkeys(_ALL, np.inf)
+            self._take_contacts(largest)
         mj, data, rng = oracle.mj, oracle.data, np.random.default_rng(0)
         oracle.forward(state)
         terms = Terms.of(data, dense_jacobian(mj, data))
-        largest = dict.fromkeys(_ALL, 0.0)
         for draw in range(_DRAWS):
             unit = Unit(self._dtype, rng, _UNITS[draw % len(_UNITS)])
             state.put_into(mj, data)
@@ -111,7 +112,8 @@ class Perturbed:
             largest[field.name] = max(largest[field.name], change)
 
     def _take_contacts(self, largest: dict[str, float]) -> None:
-        """There were other contacts or rows."""
+        """There were other contacts or rows: what depends on them may be anything, and nothing else."""
+        adhesion = ALONG_NORMALS if self._model.table.has_adhesion else ()
         for field in FORWARD:
-            if field.space != "world" or field.stage in AFTER_ROWS:
+            if field.space != "world" or field.stage in AFTER_ROWS or field.name in adhesion:
                 largest[field.name] = np.inf
