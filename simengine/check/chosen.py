@@ -21,6 +21,14 @@ _ALONG_AXIS = 1 - 1e-8  # cosine of two axes above which they count as parallel
 _PLANE, _SPHERE, _CAPSULE, _CYLINDER, _BOX, _MESH = 0, 2, 3, 5, 6, 7  # MuJoCo's mjtGeom
 
 
+def find_contacts(mj: mujoco.MjModel, data: mujoco.MjData) -> None:
+    """The part of `mj_fwdPosition` that contacts and rows depend on, up to the contacts."""
+    mujoco.mj_kinematics(mj, data)
+    mujoco.mj_comPos(mj, data)
+    mujoco.mj_tendon(mj, data)
+    mujoco.mj_collision(mj, data)
+
+
 class Chosen:
     """Decides whether rounding determines contacts, or MuJoCo misses some; see also `simengine.check.optimal`.
 
@@ -53,7 +61,7 @@ class Chosen:
     def are_decided(self, model: mujoco.MjModel, data: mujoco.MjData) -> bool:
         """Whether rounding decides none of the contacts in `data`, and all of them are right.
 
-        Call it after `mj_fwdPosition`; it changes `data`.
+        Call it after `find_contacts`; it changes `data`.
         """
         if self._lies_level(data) or self._has_copies(data) or self._has_same_centres(data):
             return False
@@ -85,7 +93,7 @@ class Chosen:
                 data.qpos[:] = qpos + rng.choice((-nudge, nudge), size=qpos.shape)
                 if meshes:
                     model.body_quat[:] = quat + rng.choice((-nudge, nudge), size=quat.shape)
-                mujoco.mj_fwdPosition(model, data)
+                find_contacts(model, data)
                 pos = data.contact.pos
                 yield first, pos.copy() if pos.shape == first.shape else np.full_like(first, np.inf)
         finally:
@@ -137,7 +145,7 @@ class Chosen:
         """Compute a single contact for each pair of geoms in a state, into `_data`."""
         single = self._data
         single.qpos[:], single.mocap_pos[:], single.mocap_quat[:] = data.qpos, data.mocap_pos, data.mocap_quat
-        mujoco.mj_fwdPosition(self._single, single)
+        find_contacts(self._single, single)
 
     def _on_a_cap(self, pairs: dict[tuple[int, int], int]) -> bool:
         """Whether a pair without a capsule that has one or two contacts touches along the axis of a cylinder."""

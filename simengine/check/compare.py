@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import mujoco
 import numpy as np
 
-from simengine.check.fields import AFTER_ROWS, FORWARD, STEPPED, Compared, as_exact_as_convex, as_exact_as_search
+from simengine.check.fields import FORWARD, STEPPED, Compared, as_exact_as_convex, as_exact_as_search
 from simengine.check.oracle import Evaluation, Oracle
 from simengine.check.order import contact_order, row_order
-from simengine.check.report import FieldResult, relative_error
+from simengine.check.reordered import forward_in_order, step_in_order
+from simengine.check.report import FieldResult, relative_error, relative_errors
 from simengine.check.rounding import Rounding
 from simengine.check.states import STATE_ARRAYS
 from simengine.check.trajectory import Trajectory
@@ -36,126 +37,183 @@ def compare_forward(
     model: Model, oracle: Oracle, evaluations: Sequence[Evaluation], backend: str, dtype: str
 ) -> list[FieldResult]:
     """Compare every field after `forward()`; returns one result per field of `FORWARD`."""
-    errors: dict[str, Errors] = {field.name: [] for field in FORWARD}
-    reordered: set[int] = set()
-    for first in range(0, len(evaluations), WORLDS):
-        part = evaluations[first : first + WORLDS]
-        sim = Simulation(model, num_worlds=len(part), backend=backend, dtype=dtype, on_nonfinite="freeze")
-        sim.set_state(**{name: np.array([getattr(e.state, name) for e in part]) for name in STATE_ARRAYS})
-        sim.forward()
-        for field in FORWARD:
-            if field.space == "world":
-                ours = as_numpy(sim.field(field.name))
-                if ours.size:
-                    errors[field.name] += [
-                        (first + i, *world_error(model, field.name, ours[i], e.fields)) for i, e in enumerate(part)
-                    ]
-        for i, evaluation in enumerate(part):
-            for name, error in _arena_errors(sim, i, evaluation).items():
-                errors[name].append((first + i, *error))
-            if _is_reordered(sim, i, evaluation.fields["contact_geom"], evaluation.fields["contact_pos"]):
-                reordered.add(first + i)
-        sim.close()
+    errors = forward_errors(model, oracle, evaluations, backend, dtype)
     kinds = [e.state.kind for e in evaluations]
     rounding = Rounding(oracle, dtype)
-    forward = as_exact_as_convex(FORWARD, model.table.has_adhesion) if model.table.has_convex else FORWARD
-    if np.isin(model.mj.sensor_type, _NEAREST).any():
-        forward = as_exact_as_search(forward)
 
     def effect(field: Compared) -> Callable[[int], float]:
-        by_order = reordered if field.stage in AFTER_ROWS and _heeds_order(model) else ()
-        return lambda i: np.inf if i in by_order else rounding.of_forward(evaluations[i].state, field.name)
+        return lambda i: rounding.of_forward(evaluations[i].state, field.name)
 
     def held(field: Compared) -> Callable[[int], float]:
         return lambda i: rounding.of_held(evaluations[i].state, field.name)
 
-    return [judge(field, errors[field.name], dtype, kinds, effect(field), held(field)) for field in forward]
+    fields = forward_fields(model)
+    return [judge(field, errors[field.name], dtype, kinds, effect(field), held(field)) for field in fields]
 
 
-def world_error(model: Model, name: str, ours: np.ndarray, fields: dict[str, np.ndarray]) -> tuple[float, float]:
-    """Absolute and relative error of a world field.
+def forward_fields(model: Model) -> tuple[Compared, ...]:
+    """The fields of `FORWARD`, with the tolerances that a model has."""
+    fields = as_exact_as_convex(FORWARD, model.table.has_adhesion) if model.table.has_convex else FORWARD
+    return as_exact_as_search(fields) if np.isin(model.mj.sensor_type, _NEAREST).any() else fields
+
+
+def forward_errors(
+    model: Model, oracle: Oracle, evaluations: Sequence[Evaluation], backend: str, dtype: str
+) -> dict[str, Errors]:
+    """Errors of every field after `forward()`, by its name."""
+    errors: dict[str, Errors] = {field.name: [] for field in FORWARD}
+    for first in range(0, len(evaluations), WORLDS):
+        part = list(evaluations[first : first + WORLDS])
+        sim = Simulation(model, num_worlds=len(part), backend=backend, dtype=dtype, on_nonfinite="freeze")
+        sim.set_state(**{name: np.array([getattr(e.state, name) for e in part]) for name in STATE_ARRAYS})
+        sim.forward()
+        for i, evaluation in enumerate(part if heeds_order(model) else ()):
+            order = _other_order(sim, i, evaluation.fields["contact_geom"], evaluation.fields["contact_pos"])
+            if order is not None:
+                part[i] = evaluation._replace(fields=forward_in_order(oracle, evaluation.state, order))
+        for field in FORWARD:
+            if field.space == "world":
+                ours = as_numpy(sim.field(field.name))
+                if ours.size:
+                    errors[field.name] += _listed(first, *world_errors(model, field.name, ours, part))
+        for i, evaluation in enumerate(part):
+            for name, error in _arena_errors(sim, i, evaluation).items():
+                errors[name].append((first + i, *error))
+        sim.close()
+    return errors
+
+
+def world_errors(
+    model: Model, name: str, ours: np.ndarray, evaluations: Sequence[Evaluation]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Absolute and relative errors of a world field (n, ...) at n states, each (n,).
 
     Forces between bodies are differences of the forces on them, and zero for free bodies, so they are no more accurate
     than these. Their errors are therefore relative to the forces on bodies, and so are those of the sensors that read
     them.
     """
-    theirs = fields[name]
-    scale = max(1.0, float(np.abs(fields["cfrc_ext"]).max(initial=0.0)))
-    if name != "sensordata":
-        return relative_error(ours, theirs, scale if name == "cfrc_int" else 1.0)
+    theirs = np.array([evaluation.fields[name] for evaluation in evaluations])
+    if name not in ("cfrc_int", "sensordata"):
+        return relative_errors(ours, theirs)
+    on_bodies = [np.abs(evaluation.fields["cfrc_ext"]).max(initial=0.0) for evaluation in evaluations]
+    scale = np.maximum(1.0, np.array(on_bodies))
+    if name == "cfrc_int":
+        return relative_errors(ours, theirs, scale)
     between = np.isin(model.mj.sensor_type, (mujoco.mjtSensor.mjSENS_FORCE, mujoco.mjtSensor.mjSENS_TORQUE))
-    by = np.where(np.repeat(between, model.mj.sensor_dim), scale, 1.0)
-    return relative_error(ours, theirs)[0], relative_error(ours.astype(np.float64) / by, theirs / by)[1]
+    by = np.where(np.repeat(between, model.mj.sensor_dim), scale[:, None], 1.0)
+    return relative_errors(ours, theirs)[0], relative_errors(ours.astype(np.float64) / by, theirs / by)[1]
+
+
+def _listed(first: int, absolute: np.ndarray, relative: np.ndarray) -> Errors:
+    """Errors of states from number `first` on."""
+    return list(zip(range(first, first + len(absolute)), absolute.tolist(), relative.tolist(), strict=True))
 
 
 def compare_steps(model: Model, oracle: Oracle, steps: Trajectory, backend: str, dtype: str) -> list[FieldResult]:
     """Compare the state after one step from each state of a trajectory; returns one result per field of `STEPPED`."""
-    errors: dict[str, Errors] = {field.name: [] for field in STEPPED}
-    reordered: set[int] = set()
-    for first in range(0, len(steps.touched), WORLDS):
-        before = {name: values[first : first + WORLDS] for name, values in steps.before.items()}
-        count = len(before["qpos"])
-        sim = Simulation(model, num_worlds=count, backend=backend, dtype=dtype, on_nonfinite="freeze")
-        sim.set_state(**before)
-        sim.step()
-        for field in STEPPED:
-            ours, theirs = as_numpy(sim.field(field.name)), steps.after[field.name][first:]
-            if ours.size:
-                errors[field.name] += [(first + i, *relative_error(ours[i], theirs[i])) for i in range(count)]
-        if _heeds_order(model):
-            sim.set_state(**before)
-            sim.forward()
-            contacts = (oracle.contacts({name: v[i] for name, v in before.items()}) for i in range(count))
-            reordered |= {first + i for i, listed in enumerate(contacts) if _is_reordered(sim, i, *listed)}
-        sim.close()
+    errors, reordered = step_errors(model, oracle, steps, backend, dtype)
     kinds = ["trajectory"] * len(steps.touched)
     rounding = Rounding(oracle, dtype)
 
     def effect(name: str) -> Callable[[int], float]:
-        before = steps.before.items()
-        return lambda i: np.inf if i in reordered else rounding.of_step({k: v[i] for k, v in before}, name)
+        return lambda i: np.inf if i in reordered else rounding.of_step(steps.start(i), name)
 
-    stepped = as_exact_as_convex(STEPPED, model.table.has_adhesion) if model.table.has_convex else STEPPED
-    return [judge(field, errors[field.name], dtype, kinds, effect(field.name)) for field in stepped]
+    fields = step_fields(model)
+    return [judge(field, errors[field.name], dtype, kinds, effect(field.name)) for field in fields]
+
+
+def step_fields(model: Model) -> tuple[Compared, ...]:
+    """The fields of `STEPPED`, with the tolerances that a model has."""
+    return as_exact_as_convex(STEPPED, model.table.has_adhesion) if model.table.has_convex else STEPPED
+
+
+def step_errors(
+    model: Model, oracle: Oracle, steps: Trajectory, backend: str, dtype: str
+) -> tuple[dict[str, Errors], set[int]]:
+    """Errors of every field after a step, by its name; and the steps whose contacts have an order of the engine's own
+    that MuJoCo cannot be given."""
+    errors: dict[str, Errors] = {field.name: [] for field in STEPPED}
+    reordered: set[int] = set()
+    for first in range(0, len(steps.touched), WORLDS):
+        before = {name: values[first : first + WORLDS] for name, values in steps.before.items()}
+        after = {name: values[first : first + WORLDS].copy() for name, values in steps.after.items()}
+        count = len(before["qpos"])
+        sim = Simulation(model, num_worlds=count, backend=backend, dtype=dtype, on_nonfinite="freeze")
+        sim.set_state(**before)
+        sim.step()
+        ours = {field.name: as_numpy(sim.field(field.name)).copy() for field in STEPPED}
+        if heeds_order(model):
+            sim.set_state(**before)
+            sim.forward()
+            reordered |= {first + i for i in range(count) if not _as_ordered(sim, i, oracle, before, after)}
+        sim.close()
+        for name, values in ours.items():
+            if values.size:
+                errors[name] += _listed(first, *relative_errors(values, after[name]))
+    return errors, reordered
+
+
+def _as_ordered(
+    sim: Simulation, world: int, oracle: Oracle, before: dict[str, np.ndarray], after: dict[str, np.ndarray]
+) -> bool:
+    """Put into `after` what MuJoCo makes of a world's contacts in the engine's order; False if it cannot be said."""
+    start = {name: values[world] for name, values in before.items()}
+    order = _other_order(sim, world, *oracle.contacts(start))
+    if order is None:
+        return True
+    data = step_in_order(oracle, start, order)
+    for name, values in after.items() if data is not None else ():
+        values[world] = getattr(data, name)
+    return data is not None
 
 
 def _arena_errors(sim: Simulation, world: int, evaluation: Evaluation) -> dict[str, tuple[float, float]]:
-    """Errors of a world's contacts and rows; errors of their fields only if both engines list the same ones."""
-    theirs = evaluation.fields
+    """Errors of a world's contacts and rows."""
     contacts, rows = sim.contacts(world), sim.constraints(world)
-    geoms = np.column_stack((contacts.geom1, contacts.geom2))
-    differing = float(count_differing(geoms, theirs["contact_geom"]))
-    missing = float(abs(rows.nefc - int(theirs["nefc"])))
+    ours = {f"contact_{name}": as_numpy(getattr(contacts, name)) for name in ("dist", "pos", "frame")}
+    ours["contact_geom"] = np.column_stack((contacts.geom1, contacts.geom2))
+    ours |= {f"efc_{name}": as_numpy(getattr(rows, name)) for name in rows._fields}
+    return arena_errors(ours, evaluation.fields)
+
+
+def arena_errors(ours: Mapping[str, np.ndarray], theirs: Mapping[str, np.ndarray]) -> dict[str, tuple[float, float]]:
+    """Errors of a state's contacts and rows; errors of their fields only if both list the same ones.
+
+    Args:
+        ours: arrays by the names of `FORWARD`.
+        theirs: MuJoCo's fields.
+    """
+    differing = float(count_differing(ours["contact_geom"], theirs["contact_geom"]))
+    missing = float(abs(len(ours["efc_type"]) - int(theirs["nefc"])))
     out = {"contact_geom": (differing, differing), "nefc": (missing, missing)}
     if differing:
         return out
-    order = contact_order(geoms, as_numpy(contacts.pos), theirs["contact_pos"])
-    if contacts.ncon:
-        for field in ("dist", "pos", "frame"):
-            out[f"contact_{field}"] = relative_error(
-                as_numpy(getattr(contacts, field)), theirs[f"contact_{field}"][order]
-            )
-    if not missing and rows.nefc:
+    order = contact_order(ours["contact_geom"], ours["contact_pos"], theirs["contact_pos"])
+    if len(order):
+        for name in ("contact_dist", "contact_pos", "contact_frame"):
+            out[name] = relative_error(ours[name], theirs[name][order])
+    if not missing and len(ours["efc_type"]):
         wanted = row_order(order, theirs["contact_efc_address"], theirs["efc_id"])
-        for field in rows._fields:
-            values = wanted.id if field == "id" else theirs[f"efc_{field}"][wanted.order]
-            out[f"efc_{field}"] = relative_error(as_numpy(getattr(rows, field)), values)
+        for name in (name for name in ours if name.startswith("efc_")):
+            values = wanted.id if name == "efc_id" else theirs[name][wanted.order]
+            out[name] = relative_error(ours[name], values)
     return out
 
 
-def _heeds_order(model: Model) -> bool:
+def heeds_order(model: Model) -> bool:
     """Whether forces depend on the order of the rows, as they do if sweeps stop before they converge."""
     option = model.mj.opt
     return bool(option.noslip_iterations > 0 or option.solver == mujoco.mjtSolver.mjSOL_PGS)
 
 
-def _is_reordered(sim: Simulation, world: int, geoms: np.ndarray, pos: np.ndarray) -> bool:
-    """Whether the other engine has the contacts of a world in another order within geom pairs; rounding decides it."""
+def _other_order(sim: Simulation, world: int, geoms: np.ndarray, pos: np.ndarray) -> np.ndarray | None:
+    """MuJoCo's index of each of the engine's contacts, if only the order within geom pairs is another; else None."""
     contacts = sim.contacts(world)
     ours = np.column_stack((contacts.geom1, contacts.geom2))
     if count_differing(ours, geoms):
-        return False
-    return bool((np.diff(contact_order(ours, as_numpy(contacts.pos), pos)) != 1).any())
+        return None
+    order = contact_order(ours, as_numpy(contacts.pos), pos)
+    return order if (np.diff(order) != 1).any() else None
 
 
 def count_differing(ours: np.ndarray, theirs: np.ndarray) -> int:

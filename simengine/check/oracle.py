@@ -10,7 +10,7 @@ from typing import NamedTuple
 import mujoco
 import numpy as np
 
-from simengine.check.chosen import Chosen
+from simengine.check.chosen import Chosen, find_contacts
 from simengine.check.fields import FORWARD
 from simengine.check.segments import undecided_segments
 from simengine.check.states import STATE_ARRAYS, State
@@ -111,7 +111,7 @@ class Oracle:
         mujoco.mj_resetData(self.mj, self.data)
         for name, values in before.items():
             getattr(self.data, name)[:] = values
-        mujoco.mj_fwdPosition(self.mj, self.data)
+        find_contacts(self.mj, self.data)
         return np.array(self.data.contact.geom), np.array(self.data.contact.pos)
 
     def evaluate(self, state: State) -> Evaluation | None:
@@ -133,7 +133,8 @@ class Oracle:
         for model, data in self._shifted:
             data.qpos[:] = qpos
             data.mocap_pos[:], data.mocap_quat[:] = self.data.mocap_pos, self.data.mocap_quat
-            mujoco.mj_fwdPosition(model, data)
+            find_contacts(model, data)
+            mujoco.mj_makeConstraint(model, data)
             contact = data.contact
             arrays = (contact.geom, contact.exclude, data.efc_type, data.efc_id)
             lists.append([np.asarray(array).tobytes() for array in arrays])
@@ -142,6 +143,13 @@ class Oracle:
         decided = self._chosen.are_decided(model, data)
         self.by_rounding += not decided
         return decided
+
+    def chooses(self, state: State) -> bool:
+        """Whether rounding in this precision decides no contact of a state that was decided in a finer one."""
+        model, data = self._shifted[-1]
+        data.qpos[:], data.mocap_pos[:], data.mocap_quat[:] = state.qpos, state.mocap_pos, state.mocap_quat
+        find_contacts(model, data)
+        return self._chosen.are_decided(model, data)
 
     def is_clear(self, before: Mapping[str, np.ndarray]) -> bool:
         """Whether it is certain which corners of meshes touch in a state, given by MuJoCo's names."""

@@ -36,6 +36,35 @@ def relative_error(ours: np.ndarray, theirs: np.ndarray, least: float = 1.0) -> 
     return absolute, absolute / max(least, largest)
 
 
+def relative_errors(
+    ours: np.ndarray, theirs: np.ndarray, least: np.ndarray | float = 1.0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Errors of one field at many states: `relative_error` of each, at once.
+
+    Args:
+        ours, theirs: (n, ...) each.
+        least: least magnitude that errors are relative to, one or (n,).
+
+    Returns:
+        absolute and relative errors, each (n,).
+    """
+    n = len(theirs)
+    if ours.size != theirs.size:
+        return np.full(n, np.inf), np.full(n, np.inf)
+    if not theirs.size:
+        return np.zeros(n), np.zeros(n)
+    theirs = theirs.reshape(n, -1)
+    difference = np.abs(np.subtract(ours.reshape(n, -1), theirs, dtype=np.float64))
+    uncounted = np.isnan(theirs)
+    difference[uncounted] = 0.0
+    largest = np.abs(np.where(uncounted, 0.0, theirs)).max(axis=1)
+    absolute = difference.max(axis=1)
+    wrong = ~np.isfinite(absolute)
+    absolute[wrong] = np.inf
+    relative = absolute / np.where(wrong, 1.0, np.maximum(least, largest))
+    return absolute, relative
+
+
 @dataclass(frozen=True)
 class FieldResult:
     """The largest errors of one field.
@@ -50,8 +79,9 @@ class FieldResult:
             changes by at least a fourth of the error if the values that all engines store between their stages (poses,
             velocities, inertia matrix, rows, forces) are rounded by one unit in the last place. The other reasons hold
             as long as such states are few: the error is at most a few times the effect of rounding the state or of
-            MuJoCo's own convex collisions; rounding decides what touches; rounding changes the order of the contacts of
-            a pair, and sweeps over them stop early; or corners of meshes are off a face by no more than rounding.
+            MuJoCo's own convex collisions; rounding decides what touches; in a step of Runge-Kutta, rounding changes
+            the order of the contacts of a pair, and sweeps over them stop early; or corners of meshes are off a face by
+            no more than rounding.
         absolute: largest max|a - b| over the states, where b is MuJoCo's, in the field's unit.
         relative: largest max|a - b| / max(1, max|b|) over the states.
         tolerance: bound of the relative error.

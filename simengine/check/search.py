@@ -16,7 +16,7 @@ Progress = Callable[[str, int, int], None]
 """Called as progress(what, done, total)."""
 
 _RANDOM_SHARE, _SETTLED_SHARE = 0.4, 0.3  # fractions of the states; the others are thrown
-_OF_ONE_DROP = 4
+_OF_ONE_DROP, _DROPS = 4, 10  # least states of a drop, and drops beyond which a drop has more
 
 
 class Targets(NamedTuple):
@@ -143,8 +143,9 @@ def _mixture(sampler: Sampler, wanted: Targets, count: int) -> Iterator[State]:
     """`count` states of all kinds; random ones take the place of kinds that the model cannot have."""
     num_settled = round(_SETTLED_SHARE * count)
     left = count
-    for first in range(0, num_settled, _OF_ONE_DROP):
-        for state in sampler.settled(min(_OF_ONE_DROP, num_settled - first)):
+    of_one = max(_OF_ONE_DROP, num_settled // _DROPS)
+    for first in range(0, num_settled, of_one):
+        for state in sampler.settled(min(of_one, num_settled - first)):
             left -= 1
             yield state
     names = sorted(wanted.pairs)

@@ -5,6 +5,7 @@ Every number is exact in float32, so that each precision starts from the same st
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -87,18 +88,16 @@ class Sampler:
         """`count` states of one drop: MuJoCo steps from a random state at rest under constant controls."""
         mj, data = self.mj, self._data
         steps = int(np.clip(_FALL / max(mj.opt.timestep, mujoco.mjMINVAL), count, _MOST_STEPS))
-        moments = set(self.rng.choice(steps, size=count, replace=False).tolist())
+        moments = sorted(self.rng.choice(steps, size=count, replace=False).tolist())
         mujoco.mj_resetData(mj, data)
         data.qpos[:], data.ctrl[:] = self.random_qpos(), self.random_ctrl()
         data.mocap_pos[:], data.mocap_quat[:] = self.random_mocap()
         data.eq_active[:] = self.random_active()
-        for i in range(steps):
-            mujoco.mj_step(mj, data)
+        for first, last in itertools.pairwise((-1, *moments)):
+            mujoco.mj_step(mj, data, nstep=last - first)
             if not is_sane(data):
                 return
-            if i in moments:
-                values = [np.array(getattr(data, name)) for name in STATE_ARRAYS]
-                yield _state("settled", *values)
+            yield _state("settled", *(np.array(getattr(data, name)) for name in STATE_ARRAYS))
 
     def thrown(self, geom1: int, geom2: int) -> State:
         """A random state moved until two geoms touch, or as close as possible, with a velocity that closes the gap."""

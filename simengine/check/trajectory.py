@@ -36,6 +36,10 @@ class Trajectory(NamedTuple):
     left_out: int
     by_rounding: int
 
+    def start(self, i: int) -> dict[str, np.ndarray]:
+        """The state before a step."""
+        return {name: values[i] for name, values in self.before.items()}
+
 
 def follow(oracle: Oracle, sampler: Sampler, steps: int, progress: Progress | None = None) -> Trajectory:
     """Let MuJoCo step `steps` times under random controls, each time from numbers that are exact in float32.

@@ -3,37 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import mujoco
-import numpy as np
 
 from simengine.check.check import comparable
-from simengine.check.compare import compare_forward, compare_steps
+from simengine.check.compare import Errors, forward_errors, forward_fields, step_errors, step_fields
 from simengine.check.fields import AFTER_ROWS
-from simengine.check.oracle import Oracle
-from simengine.check.search import find_states
-from simengine.check.states import Sampler
-from simengine.check.trajectory import follow
 from simengine.errors import ModelError, UnsupportedModelError
-from simengine.fuzz.limits import blur, is_rounding, is_sane, nudged, slack_of, without_comparison
-from simengine.fuzz.optimum import following
+from simengine.fuzz.drawn import Drawn, draw
+from simengine.fuzz.explain import Missed, Question, explain
+from simengine.fuzz.limits import blur, slack_of, without_comparison
 from simengine.loading import load_model
 from simengine.model.model import Model
 
-STEPS = 4
-"""Steps of a trajectory that are compared for each model."""
-
-_TRIES = 2  # for each pair type and limit that the states miss
 _AFTER_INERTIA = AFTER_ROWS | {"acceleration", "step"}
-_LEFT = 1e-4  # of a difference that goes with a tie; near a tie, rounding is amplified
 _MOST_SLOTS = 40
-_MANY = 20_000  # sweeps after which PGS, or CG, has converged
-_NEWTON = mujoco.mjtSolver.mjSOL_NEWTON
 
 
 @dataclass
@@ -92,27 +79,11 @@ def judge(text: str, *, backend: str, dtypes: Sequence[str], states: int, seed: 
     try:
         if backend == "jax" and load_model(mj).table.sizes["nslot"] > _MOST_SLOTS:
             return Outcome("undecided", [f"JAX takes minutes to compile more than {_MOST_SLOTS} contact slots"])
-        found = _compared(mj, mj.opt.solver, backend, dtypes, states, seed)
+        found = _compared(mj, backend, dtypes, states, seed)
     except UnsupportedModelError as error:
         return Outcome("refused", sorted({_without_element(feature) for feature in error.features}))
     except ModelError as error:
         return Outcome("refused", [_without_names(error)])
-    if found.fields:
-        other = _compared(nudged(mj), mj.opt.solver, backend, dtypes, states, seed)
-        other.fields = {
-            name: error for name, error in other.fields.items() if error > _LEFT * found.fields.get(name, 0)
-        }
-        _explain_by(found, "a tie of round numbers", other)
-    patient = copy(mj)
-    patient.opt.iterations = _MANY
-    if found.fields and mj.opt.solver != _NEWTON:
-        _explain_by(found, "sweeps that end early", _compared(patient, _NEWTON, backend, dtypes, states, seed))
-    if found.fields:
-        other = Outcome("agrees", fields=dict(found.fields))
-        for dtype in {name.rpartition(" in ")[2] for name in found.fields}:
-            for name in following(patient, found.fields, backend, dtype, states, seed):
-                del other.fields[name]
-        _explain_by(found, "MuJoCo is no nearer to the optimum", other)
     if found.fields:
         found.kind = "differs"
     elif not found.states:
@@ -120,60 +91,48 @@ def judge(text: str, *, backend: str, dtypes: Sequence[str], states: int, seed: 
     return found
 
 
-def _explain_by(found: Outcome, what: str, other: Outcome) -> None:
-    """Keep the fields that differ in another comparison, too. What is found again is told by its first reasons."""
-    for name in [name for name in found.fields if name not in other.fields]:
-        key = f"{name}, {what}"
-        found.explained[key] = found.explained.get(key, 0) + 1
-        del found.fields[name]
-    found.reasons = [reason for reason in found.reasons if reason.partition(" of stage")[0] in found.fields]
-
-
-def _compared(mj: mujoco.MjModel, solver: int, backend: str, dtypes: Sequence[str], states: int, seed: int) -> Outcome:
-    """Compare with MuJoCo, which uses the given solver, in every precision."""
+def _compared(mj: mujoco.MjModel, backend: str, dtypes: Sequence[str], states: int, seed: int) -> Outcome:
+    """Compare in every precision, and explain what can be explained."""
     model, _ = comparable(load_model(mj), seed)
-    theirs = copy(model.mj)
-    theirs.opt.solver = solver
     found = Outcome("agrees")
-    for dtype in dtypes:
-        _compare(model, theirs, backend, dtype, states, seed, found)
+    for dtype, drawn in draw(model, dtypes, states, seed).items():
+        missed = _missed(model, drawn, backend, dtype, found)
+        question = Question(mj, model, drawn, backend, dtype, seed)
+        for left in explain(question, missed, found.explained):
+            i, error = next(iter(left.errors.items()))
+            found.fields[f"{left.name} in {dtype}"] = error
+            kind = "trajectory" if left.stage == "step" else drawn.evaluations[i].state.kind
+            found.reasons.append(
+                f"{left.name} in {dtype} of stage {left.stage} is off by {error:.2g}, tolerance {left.bound:g}, "
+                f"in state {i} ({kind})"
+            )
     return found
 
 
-def _compare(
-    model: Model, mj: mujoco.MjModel, backend: str, dtype: str, states: int, seed: int, found: Outcome
-) -> None:
-    """Compare in one precision, and add what comes out to an outcome."""
-    sampler, oracle = Sampler(mj, seed), Oracle(mj, dtype)
-    drawn = find_states(model, oracle, sampler, states, _TRIES)
-    sane = [evaluation for evaluation in drawn.evaluations if is_sane(evaluation, dtype)]
-    steps = follow(oracle, sampler, STEPS)
-    results = compare_forward(model, oracle, sane, backend, dtype) if sane else []
-    calm = bool(sane) and (dtype == "float64" or len(sane) == len(drawn.evaluations))
-    calm &= all(np.isfinite(values).all() for values in steps.before.values())
-    if steps.touched and calm:
-        results += compare_steps(model, oracle, steps, backend, dtype)
-    found.states += len(sane) + len(steps.touched) * calm
-    found.left_out += (
-        drawn.left_out + len(drawn.evaluations) - len(sane) + steps.left_out + len(steps.touched) * (not calm)
-    )
-    explained, blurred = Counter(found.explained), blur(sane, dtype)
-    for result in results:
-        name, bound = f"{result.field} in {dtype}", slack_of(mj, dtype, result.stage) * result.tolerance
-        if result.stage in _AFTER_INERTIA:
+def _missed(model: Model, drawn: Drawn, backend: str, dtype: str, found: Outcome) -> list[Missed]:
+    """The fields that are beyond their bounds in one precision. Counts, and errors within bounds, go to an outcome."""
+    sane, steps, errors, reordered = drawn.evaluations, drawn.steps, dict[str, Errors](), set[int]()
+    if sane:
+        errors |= forward_errors(model, drawn.oracle, sane, backend, dtype)
+    if steps.touched:
+        of_steps, reordered = step_errors(model, drawn.oracle, steps, backend, dtype)
+        errors |= {name: [error for error in each if error[0] not in reordered] for name, each in of_steps.items()}
+    found.states += len(sane) + len(steps.touched) - len(reordered)
+    found.left_out += drawn.left_out + len(reordered)
+    blurred, missed = blur(sane, dtype), []
+    for compared in (*forward_fields(model), *step_fields(model)):
+        bound = slack_of(model.mj, dtype, compared.stage) * compared.tolerance.of(dtype)
+        if compared.stage in _AFTER_INERTIA:
             bound = max(bound, blurred)
-        explained[name] += result.ill_conditioned
-        if result.relative <= bound:
-            found.worst[name] = max(found.worst.get(name, 0.0), result.relative)
-        elif is_rounding(result):
-            explained[name] += 1
-        else:
-            found.fields[name] = result.relative
-            found.reasons.append(
-                f"{name} of stage {result.stage} is off by {result.relative:.2g}, tolerance {bound:g}, "
-                f"in state {result.worst_state} ({result.worst_kind})"
-            )
-    found.explained = {name: number for name, number in explained.items() if number}
+        of_field = sorted(errors.get(compared.name, ()), key=lambda error: -error[2])
+        beyond = {i: relative for i, _, relative in of_field if not relative <= bound}
+        within = next((relative for _, _, relative in of_field if relative <= bound), None)
+        if within is not None:
+            name = f"{compared.name} in {dtype}"
+            found.worst[name] = max(found.worst.get(name, 0.0), within)
+        if beyond:
+            missed.append(Missed(compared.name, compared.stage, bound, beyond))
+    return missed
 
 
 def _first_line(error: Exception) -> str:

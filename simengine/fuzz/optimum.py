@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from copy import copy
 
 import mujoco
 import numpy as np
 
-from simengine.check.check import comparable
 from simengine.check.fields import AFTER_ROWS, FORWARD, STEPPED, Compared
 from simengine.check.oracle import Evaluation, Oracle, collect, dense_jacobian
 from simengine.check.report import relative_error
-from simengine.check.search import find_states
 from simengine.check.solved import Solved, solve
-from simengine.check.states import Sampler
-from simengine.fuzz.limits import is_sane, slack_of
-from simengine.loading import load_model
+from simengine.fuzz.focus import Focus, Place
+from simengine.fuzz.limits import slack_of
 from simengine.model.model import Model
 
-_FOLLOWING = frozenset(field.name for field in FORWARD if field.stage in AFTER_ROWS) | {field.name for field in STEPPED}
+_AFTER_FORWARD = frozenset(field.name for field in FORWARD if field.stage in AFTER_ROWS)
+_AFTER_STEP = frozenset(field.name for field in STEPPED)
 _SENSORS = "sensordata"  # of them, only some follow from forces
 
 _EQUAL = 1.01  # distances from the least cost that are equal
 _SAME_ROWS = 1e-5  # largest relative error of rows that are the other engine's, within the tolerance of convex contacts
-_TRIES = 2  # for each pair type and limit that the states miss
 _SOLVED: Compared = next(field for field in FORWARD if field.name == "qacc")
 
 
-def following(
-    mj: mujoco.MjModel, fields: Mapping[str, float], backend: str, dtype: str, states: int, seed: int
-) -> set[str]:
+def following(model: Model, focus: Focus, places: Mapping[Place, float], backend: str, dtype: str) -> set[Place]:
     """The fields that differ because the engine's solver ends elsewhere than MuJoCo's, but as near to the optimum.
 
     Both solve the engine's rows. These agree with MuJoCo's own to the tolerance at which rows are compared, but forces
@@ -42,52 +37,65 @@ def following(
     forces, so MuJoCo's own readings must be off by as much at its end point.
 
     Args:
-        mj: the model.
-        fields: relative error of each field that differs, by names such as "qacc in float64".
+        model: the model, with as many iterations as the end points may take.
+        focus: the states and steps that differ. Of a step, the solution in the state before it counts.
+        places: relative errors of the fields that differ.
         backend: "cuda", "host", "jax" or "auto".
-        dtype: "float32" or "float64"; only fields in this precision are returned.
-        states: states that are drawn, before the search for pair types and limits that they miss.
-        seed: of the states.
+        dtype: "float32" or "float64".
+
+    Returns:
+        Those of the places that are explained.
     """
-    model, _ = comparable(load_model(mj), seed)
     best = copy(model.mj)
     best.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
     optimum, own = Oracle(best, dtype), Oracle(model.mj, dtype)
-    drawn = find_states(model, optimum, Sampler(best, seed), states, _TRIES).evaluations
-    sane = [evaluation for evaluation in drawn if is_sane(evaluation, dtype)]
-    bound = slack_of(mj, dtype, _SOLVED.stage) * _SOLVED.tolerance.of(dtype)
-    if not sane or not _all_as_near(model, own, optimum, sane, backend, dtype, bound):
+    bound = slack_of(model.mj, dtype, _SOLVED.stage) * _SOLVED.tolerance.of(dtype)
+    found: set[Place] = set()
+    parts = ((_AFTER_FORWARD, focus.evaluated(optimum, dtype)), (_AFTER_STEP, focus.before_steps(optimum, dtype)))
+    for fields, evaluations in parts:
+        here = {place for place in places if place[0] in fields and place[1] in evaluations}
+        near = _as_near(model, own, optimum, {i: evaluations[i] for _, i in here}, backend, dtype, bound)
+        for place in here:
+            name, i = place
+            if i in near and (name != _SENSORS or places[place] <= _off(own, evaluations[i], name)):
+                found.add(place)
+    return found
+
+
+def _off(own: Oracle, evaluation: Evaluation, name: str) -> float:
+    """Relative error of a field at MuJoCo's own end point."""
+    own.forward(evaluation.state)
+    return relative_error(collect(own.mj, own.data)[name], evaluation.fields[name])[1]
+
+
+def _as_near(
+    model: Model,
+    own: Oracle,
+    best: Oracle,
+    evaluations: Mapping[int, Evaluation],
+    backend: str,
+    dtype: str,
+    bound: float,
+) -> set[int]:
+    """Those of the states in which the engine ends as near to the optimum as MuJoCo."""
+    if not evaluations:
         return set()
-    found = {f"{name} in {dtype}" for name in _FOLLOWING} & set(fields)
-    read = f"{_SENSORS} in {dtype}"
-    return found - {read} if fields.get(read, 0.0) > _off(own, sane, _SENSORS) else found
+    solved = solve(model, list(evaluations.values()), backend, dtype)
+    pairs = zip(evaluations.items(), solved, strict=True)
+    return {i for (i, evaluation), ours in pairs if _is_as_near(own, best, evaluation, ours, bound)}
 
 
-def _off(own: Oracle, evaluations: Sequence[Evaluation], name: str) -> float:
-    """Largest relative error of a field at MuJoCo's own end points."""
-    errors = [0.0]
-    for evaluation in evaluations:
-        own.forward(evaluation.state)
-        errors.append(relative_error(collect(own.mj, own.data)[name], evaluation.fields[name])[1])
-    return max(errors)
-
-
-def _all_as_near(
-    model: Model, own: Oracle, best: Oracle, sane: Sequence[Evaluation], backend: str, dtype: str, bound: float
-) -> bool:
-    for evaluation, ours in zip(sane, solve(model, sane, backend, dtype), strict=True):
-        summed = ours.efc_force @ ours.efc_J
-        moved = evaluation.fields["qM"] @ (ours.qacc - ours.qacc_smooth)
-        if any(relative_error(made, ours.qfrc_constraint)[1] > bound for made in (summed, moved)):
-            return False
-        least = _solution(best, evaluation, ours)
-        if relative_error(ours.qacc, least)[1] <= bound:
-            continue
-        ends = (ours.qacc, _solution(own, evaluation, ours), least)
-        ours_costs, theirs_costs, least_costs = (_cost(own, evaluation, qacc) for qacc in ends)
-        if ours_costs - least_costs > _EQUAL * (theirs_costs - least_costs):
-            return False
-    return True
+def _is_as_near(own: Oracle, best: Oracle, evaluation: Evaluation, ours: Solved, bound: float) -> bool:
+    summed = ours.efc_force @ ours.efc_J
+    moved = evaluation.fields["qM"] @ (ours.qacc - ours.qacc_smooth)
+    if any(relative_error(made, ours.qfrc_constraint)[1] > bound for made in (summed, moved)):
+        return False
+    least = _solution(best, evaluation, ours)
+    if relative_error(ours.qacc, least)[1] <= bound:
+        return True
+    ends = (ours.qacc, _solution(own, evaluation, ours), least)
+    ours_costs, theirs_costs, least_costs = (_cost(own, evaluation, qacc) for qacc in ends)
+    return ours_costs - least_costs <= _EQUAL * (theirs_costs - least_costs)
 
 
 def _solution(oracle: Oracle, evaluation: Evaluation, ours: Solved) -> np.ndarray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import mujoco
 import numpy as np
 import pytest
@@ -15,10 +17,10 @@ from simengine import (
     check_model,
     load_model,
 )
-from simengine.check.compare import world_error
+from simengine.check.compare import world_errors
 from simengine.check.fields import FORWARD, STEPPED
 from simengine.check.optimal import are_optimal
-from simengine.check.oracle import Oracle
+from simengine.check.oracle import Evaluation, Oracle, Touched
 from simengine.check.states import Sampler
 from simengine.state.fields import FIELD, entry_shape
 from tests.model.features import FEATURES, TOGETHER, model_with
@@ -360,8 +362,13 @@ def test_forces_of_free_bodies_are_as_exact_as_those_on_them() -> None:
     model = load_model(OWN["pile"])
     readings, one = np.zeros(model.nsensordata), np.eye(model.nsensordata)
     readings[:6] = 30.0, 0.0, 0.0, 0.5, -0.5, 0.2
-    fields = {"cfrc_ext": np.full((model.nbody, 6), 1e4), "sensordata": readings}
-    of_a_force, of_touch = readings + one[3], readings + one[1]
-    assert world_error(model, "sensordata", of_a_force, fields) == (1.0, pytest.approx(1e-4 / 30))
-    assert world_error(model, "sensordata", of_touch, fields) == (1.0, pytest.approx(1 / 30))
-    assert world_error(model, "cfrc_int", np.ones(3), {**fields, "cfrc_int": np.zeros(3)})[1] == pytest.approx(1e-4)
+    fields = {"cfrc_ext": np.full((model.nbody, 6), 1e4), "sensordata": readings, "cfrc_int": np.zeros(3)}
+    evaluation = Evaluation(Sampler(model.mj, 0).random(), fields, Touched(0, 0, Counter(), frozenset(), 0))
+
+    def error(name: str, ours: np.ndarray) -> tuple[float, float]:
+        absolute, relative = world_errors(model, name, ours[None], [evaluation])
+        return absolute[0], relative[0]
+
+    assert error("sensordata", readings + one[3]) == (1.0, pytest.approx(1e-4 / 30))
+    assert error("sensordata", readings + one[1]) == (1.0, pytest.approx(1 / 30))
+    assert error("cfrc_int", np.ones(3))[1] == pytest.approx(1e-4)

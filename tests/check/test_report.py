@@ -9,7 +9,7 @@ import pytest
 
 from simengine.check.compare import count_differing, judge
 from simengine.check.fields import FORWARD
-from simengine.check.report import CheckReport, Coverage, FieldResult, StepCoverage, relative_error
+from simengine.check.report import CheckReport, Coverage, FieldResult, StepCoverage, relative_error, relative_errors
 
 FIELD = FieldResult("solve", "qacc", 10, 0, 0.2, 0.001, 0.002, 3, "random")
 STATES = Coverage({"random": 10}, 0, 5, 2, 20, 8, 0, {"plane-sphere": 5}, 0, 0, ())
@@ -27,6 +27,20 @@ def test_errors_are_relative_to_the_largest_entry_of_at_least_one() -> None:
 @pytest.mark.parametrize("ours", [[np.nan, 1.0], [np.inf, 1.0], [1.0]])
 def test_numbers_that_are_none_or_missing_are_infinitely_wrong(ours: list[float]) -> None:
     assert relative_error(np.array(ours), np.array([1.0, 1.0])) == (np.inf, np.inf)
+
+
+def test_errors_of_many_states_are_those_of_each() -> None:
+    rng = np.random.default_rng(0)
+    ours, theirs = rng.normal(size=(40, 3, 2)).astype(np.float32), rng.normal(scale=3, size=(40, 3, 2))
+    theirs[rng.random(theirs.shape) < 0.2] = np.nan
+    theirs[7], ours[3, 1, 1], ours[5, 0, 0], theirs[5, 0, 0], theirs[9, 0] = np.nan, np.inf, np.nan, 1.0, np.inf
+    least = rng.uniform(0.1, 5, 40)
+    absolute, relative = relative_errors(ours, theirs, least)
+    each = [relative_error(a, b, by) for a, b, by in zip(ours, theirs, least, strict=True)]
+    assert list(zip(absolute.tolist(), relative.tolist(), strict=True)) == each
+    assert np.isinf(relative).sum() == 3
+    assert relative_errors(ours[:, :0], theirs[:, :0])[1].tolist() == [0.0] * 40
+    assert np.isinf(relative_errors(ours[:, :1], theirs)[1]).all()
 
 
 def test_an_error_at_the_tolerance_holds_and_one_that_is_no_number_does_not() -> None:

@@ -1,0 +1,165 @@
+"""Why a difference from MuJoCo is no error of the engine: rounding, ties, and sweeps that end early.
+
+Each rule looks at the very states and steps that differ, and each of these must be explained by some rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass, field
+
+import mujoco
+
+from simengine.check.check import comparable
+from simengine.check.oracle import Oracle
+from simengine.fuzz.drawn import Drawn
+from simengine.fuzz.focus import Focus, Place
+from simengine.fuzz.limits import nudged
+from simengine.fuzz.optimum import following
+from simengine.fuzz.perturbed import Perturbed
+from simengine.loading import load_model
+from simengine.model.model import Model
+
+_ROUNDINGS = 2.0  # times what moving all numbers by a few units does to MuJoCo's own result
+_MOST = 16  # states of a field that are looked at: the worst
+_LEFT = 1e-4  # of a difference that goes with a tie; near a tie, rounding is amplified
+_NUDGES = 3
+_MANY = 20_000  # sweeps after which PGS, or CG, has converged
+_NEWTON = mujoco.mjtSolver.mjSOL_NEWTON
+
+
+@dataclass
+class Missed:
+    """A field beyond its bound.
+
+    Attributes:
+        name: its name.
+        stage: the stage that computes it; "step" for the state after a step.
+        bound: largest relative error that counts as none.
+        errors: relative errors by the number of the state or step, the largest first.
+    """
+
+    name: str
+    stage: str
+    bound: float
+    errors: dict[int, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is to be explained: one model in one precision.
+
+    Attributes:
+        mj: the model as it was drawn.
+        model: the model that was compared, whose solvers converge.
+        drawn: its states and steps.
+        backend, dtype: the engine's backend and precision.
+        seed: of the states.
+    """
+
+    mj: mujoco.MjModel
+    model: Model
+    drawn: Drawn
+    backend: str
+    dtype: str
+    seed: int
+
+
+def explain(question: Question, missed: list[Missed], explained: dict[str, int]) -> list[Missed]:
+    """The fields and states that no rule explains.
+
+    Args:
+        question: the model, its states, and where it is compared.
+        missed: fields beyond their bounds.
+        explained: counts fields by "FIELD in PRECISION, REASON".
+    """
+    missed = [Missed(m.name, m.stage, m.bound, dict(list(m.errors.items())[:_MOST])) for m in missed]
+    for reason, rule in _RULES.items():
+        if not missed:
+            break
+        found = rule(question, _focus(question, missed), missed)
+        for m in missed:
+            left = {i: error for i, error in m.errors.items() if (m.name, i) not in found}
+            if len(left) < len(m.errors):
+                key = f"{m.name} in {question.dtype}, {reason}"
+                explained[key] = explained.get(key, 0) + 1
+            m.errors = left
+        missed = [m for m in missed if m.errors]
+    return missed
+
+
+Rule = Callable[[Question, Focus, list[Missed]], set[Place]]
+
+
+def _by_rounding(question: Question, focus: Focus, missed: list[Missed]) -> set[Place]:
+    """MuJoCo's own result changes as much if its numbers are rounded as an engine must round them."""
+    drawn, perturbed = question.drawn, Perturbed(question.model, question.drawn.oracle, question.dtype)
+    changes: dict[Place, float] = {}
+    for i in focus.states:
+        of_state = perturbed.of_forward(drawn.evaluations[i])
+        changes |= {(name, i): change for name, change in of_state.items()}
+    for i, start in focus.starts.items():
+        changes |= {(name, i): change for name, change in perturbed.of_step(start).items()}
+    return {(m.name, i) for m in missed for i, error in m.errors.items() if error <= _ROUNDINGS * changes[m.name, i]}
+
+
+def _by_ties(question: Question, focus: Focus, missed: list[Missed]) -> set[Place]:
+    """It goes if bodies and geoms are moved a little, so that no two distances are equal, each time that they are."""
+    held: set[Place] = set()
+    seen: dict[Place, int] = {}
+    for turn in range(_NUDGES):
+        model, _ = comparable(load_model(nudged(question.mj, turn)), question.seed)
+        errors = focus.errors(model, Oracle(model.mj, question.dtype), question.backend, question.dtype)
+        for m in missed:
+            for i in m.errors:
+                if (m.name, i) in errors:
+                    seen[m.name, i] = seen.get((m.name, i), 0) + 1
+                    if errors[m.name, i] > max(m.bound, _LEFT * m.errors[i]):
+                        held.add((m.name, i))
+    return {place for place, times in seen.items() if times > 1 and place not in held}
+
+
+def _by_early_ends(question: Question, focus: Focus, missed: list[Missed]) -> set[Place]:
+    """It goes if the engine's solver makes many sweeps, and MuJoCo's is Newton's."""
+    if question.mj.opt.solver == _NEWTON:
+        return set()
+    model, _ = comparable(load_model(_patient(question.mj)), question.seed)
+    best = copy(model.mj)
+    best.opt.solver = _NEWTON
+    errors = focus.errors(model, Oracle(best, question.dtype), question.backend, question.dtype)
+    return _within(missed, errors)
+
+
+def _by_optimum(question: Question, focus: Focus, missed: list[Missed]) -> set[Place]:
+    """The engine's solver ends as near to the optimum as MuJoCo's own."""
+    model, _ = comparable(load_model(_patient(question.mj)), question.seed)
+    places = {(m.name, i): error for m in missed for i, error in m.errors.items()}
+    return following(model, focus, places, question.backend, question.dtype)
+
+
+_RULES: Mapping[str, Rule] = {
+    "rounding": _by_rounding,
+    "a tie of round numbers": _by_ties,
+    "sweeps that end early": _by_early_ends,
+    "MuJoCo is no nearer to the optimum": _by_optimum,
+}
+
+
+def _focus(question: Question, missed: list[Missed]) -> Focus:
+    """The states and steps that are left to be explained."""
+    drawn = question.drawn
+    states = sorted({i for m in missed if m.stage != "step" for i in m.errors})
+    steps = sorted({i for m in missed if m.stage == "step" for i in m.errors})
+    return Focus({i: drawn.evaluations[i].state for i in states}, {i: drawn.steps.start(i) for i in steps})
+
+
+def _within(missed: list[Missed], errors: Mapping[Place, float]) -> set[Place]:
+    places = {(m.name, i): m.bound for m in missed for i in m.errors}
+    return {place for place, bound in places.items() if errors.get(place, bound + 1.0) <= bound}
+
+
+def _patient(mj: mujoco.MjModel) -> mujoco.MjModel:
+    patient = copy(mj)
+    patient.opt.iterations = _MANY
+    return patient

@@ -1,0 +1,85 @@
+"""Some states and steps in which a model differed, to be compared again: on another model, or with another solver."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+
+from simengine.check.compare import forward_errors, step_errors
+from simengine.check.oracle import Evaluation, Oracle
+from simengine.check.states import STATE_ARRAYS, State
+from simengine.check.trajectory import Trajectory
+from simengine.fuzz.limits import is_sane
+from simengine.model.model import Model
+
+Place = tuple[str, int]
+"""A field, and the number of the state or step in which it differed."""
+
+
+@dataclass(frozen=True)
+class Focus:
+    """States and steps by their numbers.
+
+    Attributes:
+        states: states.
+        starts: states before steps, by MuJoCo's names, with `qacc_warmstart`.
+    """
+
+    states: Mapping[int, State]
+    starts: Mapping[int, Mapping[str, np.ndarray]]
+
+    def evaluated(self, oracle: Oracle, dtype: str) -> dict[int, Evaluation]:
+        """MuJoCo's results in those states that can be compared on this model, too."""
+        found = {i: oracle.evaluate(state) for i, state in self.states.items()}
+        return {i: e for i, e in found.items() if e is not None and is_sane(e, dtype)}
+
+    def before_steps(self, oracle: Oracle, dtype: str) -> dict[int, Evaluation]:
+        """MuJoCo's results in the states before the steps, without a warm start."""
+        nv, nbody = oracle.mj.nv, oracle.mj.nbody
+        nothing = {"qfrc_applied": np.zeros(nv), "xfrc_applied": np.zeros((nbody, 6))}
+        starts = {i: {**nothing, **before} for i, before in self.starts.items()}
+        states = {i: State("trajectory", *(s[name] for name in STATE_ARRAYS)) for i, s in starts.items()}
+        return Focus(states, {}).evaluated(oracle, dtype)
+
+    def errors(self, model: Model, oracle: Oracle, backend: str, dtype: str) -> dict[Place, float]:
+        """Relative errors of the engine on a model, of every field in every state and step that can be compared."""
+        out: dict[Place, float] = {}
+        evaluations = self.evaluated(oracle, dtype)
+        if evaluations:
+            numbers = list(evaluations)
+            of_fields = forward_errors(model, oracle, list(evaluations.values()), backend, dtype)
+            out |= {(name, numbers[k]): error for name, errors in of_fields.items() for k, _, error in errors}
+        numbers = [i for i, before in self.starts.items() if _step_is_decided(oracle, before)]
+        if numbers:
+            steps = _stepped(oracle, [self.starts[i] for i in numbers])
+            of_fields, _ = step_errors(model, oracle, steps, backend, dtype)
+            out |= {(name, numbers[k]): error for name, errors in of_fields.items() for k, _, error in errors}
+        return out
+
+
+def _step_is_decided(oracle: Oracle, before: Mapping[str, np.ndarray]) -> bool:
+    _put(oracle, before)
+    return oracle.step_is_decided()
+
+
+def _stepped(oracle: Oracle, starts: Sequence[Mapping[str, np.ndarray]]) -> Trajectory:
+    """MuJoCo's steps from some states."""
+    after: dict[str, list[np.ndarray]] = {"qpos": [], "qvel": [], "act": []}
+    touched = []
+    for before in starts:
+        _put(oracle, before)
+        mujoco.mj_step(oracle.mj, oracle.data)
+        touched.append(oracle.touched())
+        for name, values in after.items():
+            values.append(np.array(getattr(oracle.data, name)))
+    before_all = {name: np.array([start[name] for start in starts]) for name in starts[0]}
+    return Trajectory(before_all, {name: np.array(v) for name, v in after.items()}, tuple(touched), 0, 0)
+
+
+def _put(oracle: Oracle, before: Mapping[str, np.ndarray]) -> None:
+    mujoco.mj_resetData(oracle.mj, oracle.data)
+    for name, values in before.items():
+        getattr(oracle.data, name)[:] = values

@@ -1,0 +1,119 @@
+"""By how much MuJoCo's own results change if its numbers are rounded as an engine of a precision must round them.
+
+A difference from MuJoCo is no error of the engine if MuJoCo differs as much from itself under changes that no engine of
+this precision can avoid. The changes do not depend on the engine, so they cannot excuse what it gets wrong: where
+MuJoCo's result is steady, a difference stays a finding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import mujoco
+import numpy as np
+
+from simengine.check.compare import arena_errors, heeds_order, world_errors
+from simengine.check.fields import AFTER_ROWS, ALONG_NORMALS, FORWARD, STEPPED
+from simengine.check.held import Terms, Unit, forward_with_rounded
+from simengine.check.oracle import Evaluation, Oracle, collect, dense_jacobian
+from simengine.check.order import contact_order
+from simengine.check.report import relative_error
+from simengine.check.states import STATE_ARRAYS
+from simengine.model.model import Model
+
+_DRAWS = 32
+_UNITS = (1.0, 2.0, 4.0)  # in the last place, by turns: poses at the end of a chain are off by a few
+_MOVED = ("qpos", "qvel", "act", "ctrl")
+_ENDS = (0.1, 0.25, 0.5, 2.0, 4.0, 10.0)  # factors on the tolerance of MuJoCo's convex collisions
+_ALL = tuple(field.name for field in FORWARD)
+
+
+class Perturbed:
+    """MuJoCo's results with its numbers moved.
+
+    Args:
+        model: the model.
+        oracle: MuJoCo on it, for the precision whose units are moved by.
+        dtype: that precision.
+    """
+
+    def __init__(self, model: Model, oracle: Oracle, dtype: str):
+        self._model, self._oracle, self._dtype = model, oracle, dtype
+
+    def of_forward(self, evaluation: Evaluation) -> dict[str, float]:
+        """Largest relative change of each field of `FORWARD`; infinite for those that depend on contacts or rows, where
+        rounding decides which of these exist.
+
+        In each of some draws, the state and all that engines store between stages move by one to four units in the last
+        place: poses, velocities, the inertia matrix, rows and forces. The tolerance of convex collisions varies, too.
+        """
+        oracle, state = self._oracle, evaluation.state
+        largest = dict.fromkeys(_ALL, 0.0)
+        if not oracle.is_clear({name: getattr(state, name) for name in STATE_ARRAYS}):
+            self._take_contacts(largest)
+        mj, data, rng = oracle.mj, oracle.data, np.random.default_rng(0)
+        oracle.forward(state)
+        terms = Terms.of(data, dense_jacobian(mj, data))
+        for draw in range(_DRAWS):
+            unit = Unit(self._dtype, rng, _UNITS[draw % len(_UNITS)])
+            state.put_into(mj, data)
+            for name in _MOVED:
+                values = getattr(data, name)
+                values[:] = unit.moved(values)
+            if forward_with_rounded(mj, data, terms, unit):
+                oracle.complete()
+                self._take(largest, evaluation)
+            else:
+                self._take_contacts(largest)
+        tolerance = mj.opt.ccd_tolerance
+        for factor in _ENDS:
+            mj.opt.ccd_tolerance = factor * tolerance
+            oracle.forward(state)
+            self._take(largest, evaluation)
+        mj.opt.ccd_tolerance = tolerance
+        return largest
+
+    def of_step(self, before: Mapping[str, np.ndarray]) -> dict[str, float]:
+        """Largest relative change of each field of `STEPPED` after a step, if the state before it moves."""
+        mj, data, rng = self._oracle.mj, self._oracle.data, np.random.default_rng(0)
+        names = [field.name for field in STEPPED]
+        if not self._oracle.is_clear(before):
+            return dict.fromkeys(names, np.inf)
+        exact: dict[str, np.ndarray] = {}
+        largest = dict.fromkeys(names, 0.0)
+        for draw in range(-1, _DRAWS):
+            unit = Unit(self._dtype, rng, _UNITS[draw % len(_UNITS)])
+            mujoco.mj_resetData(mj, data)
+            for name, values in before.items():
+                getattr(data, name)[:] = unit.moved(values) if draw >= 0 and name in _MOVED else values
+            mujoco.mj_step(mj, data)
+            found = {name: np.array(getattr(data, name)) for name in names}
+            exact = exact or found
+            for name in names:
+                largest[name] = max(largest[name], relative_error(found[name], exact[name])[1])
+        return largest
+
+    def _take(self, largest: dict[str, float], evaluation: Evaluation) -> None:
+        """Count the changes of what is in the oracle's data."""
+        found = collect(self._oracle.mj, self._oracle.data)
+        arena = arena_errors(found, evaluation.fields)
+        if arena["contact_geom"][1] or arena["nefc"][1]:
+            self._take_contacts(largest)
+            return
+        order = contact_order(found["contact_geom"], found["contact_pos"], evaluation.fields["contact_pos"])
+        reordered = heeds_order(self._model) and bool((np.diff(order) != 1).any())
+        for field in FORWARD:
+            if reordered and field.stage in AFTER_ROWS:
+                continue  # the engine is compared with MuJoCo in its own order
+            if field.space == "world":
+                change = float(world_errors(self._model, field.name, found[field.name][None], [evaluation])[1][0])
+            else:
+                change = arena.get(field.name, (0.0, 0.0))[1]
+            largest[field.name] = max(largest[field.name], change)
+
+    def _take_contacts(self, largest: dict[str, float]) -> None:
+        """There were other contacts or rows: what depends on them may be anything, and nothing else."""
+        adhesion = ALONG_NORMALS if self._model.table.has_adhesion else ()
+        for field in FORWARD:
+            if field.space != "world" or field.stage in AFTER_ROWS or field.name in adhesion:
+                largest[field.name] = np.inf

@@ -1,0 +1,86 @@
+"""What excuses a difference from MuJoCo must not excuse an error: rules hold where they should, and only there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mujoco
+import numpy as np
+import pytest
+
+from simengine import load_model
+from simengine.check.oracle import Evaluation, Oracle, collect
+from simengine.check.states import Sampler
+from simengine.fuzz import read
+from simengine.fuzz.judge import Outcome, judge
+from simengine.fuzz.perturbed import Perturbed
+from simengine.simulation import Simulation
+from tests.checkout import ROOT
+
+CORPUS = ROOT / "tests" / "corpus"
+CORNERS = " ".join(f"{x} {y} {z}" for x in (-0.1, 0.1) for y in (-0.1, 0.12) for z in (-0.1, 0.1))
+BLOCKS = f"""
+<mujoco><option tolerance="1e-12"/><asset><mesh name="block" vertex="{CORNERS}"/></asset><worldbody>
+  <geom type="mesh" mesh="block"/><geom type="plane" size="3 3 1" pos="0 0 -0.2"/>
+  <body pos="0.02 0.01 0.198"><freejoint/><geom type="mesh" mesh="block"/></body>
+</worldbody></mujoco>"""
+"""A block on a block; at rest their faces are parallel."""
+
+
+def tilted(angle: float) -> tuple[Oracle, Evaluation]:
+    """The upper block turned by an angle, and MuJoCo's results."""
+    mj = mujoco.MjModel.from_xml_string(BLOCKS)
+    oracle, rest = Oracle(mj, "float32"), Sampler(mj, 0).random()
+    qpos = np.array([0.02, 0.01, 0.198, 1, 0, 0, 0])
+    mujoco.mju_axisAngle2Quat(qpos[3:], np.array([0.6, 0.8, 0.0]), angle)
+    state = rest._replace(qpos=qpos.astype(np.float32).astype(np.float64))
+    oracle.forward(state)
+    return oracle, Evaluation(state, collect(mj, oracle.data), oracle.touched())
+
+
+@pytest.mark.parametrize(("angle", "dtype", "steady"), [(0.1, "float32", True), (1e-6, "float32", False)])
+def test_the_contacts_of_faces_depend_on_rounding_only_where_they_are_nearly_parallel(
+    angle: float, dtype: str, steady: bool
+) -> None:
+    oracle, evaluation = tilted(angle)
+    assert len(evaluation.fields["contact_pos"]) > 0
+    changes = Perturbed(load_model(oracle.mj), oracle, dtype).of_forward(evaluation)
+    assert (changes["contact_pos"] < 1e-4) == steady, changes["contact_pos"]
+    assert changes["xpos"] < 1e-5
+    assert changes["qM"] < 1e-5
+
+
+def judged(text: str, dtype: str, seed: int = 0) -> Outcome:
+    return judge(text, backend="host", dtypes=(dtype,), states=8, seed=seed)
+
+
+@pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.slow)])
+def test_contacts_of_faces_in_the_wrong_place_are_a_finding(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert judged(BLOCKS, dtype).kind == "agrees"
+    contacts = Simulation.contacts
+
+    def wrong(sim: Simulation, world: int) -> Any:
+        found = contacts(sim, world)
+        return found._replace(pos=np.asarray(found.pos) + 0.01)
+
+    monkeypatch.setattr(Simulation, "contacts", wrong)
+    outcome = judged(BLOCKS, dtype)
+    assert outcome.kind == "differs"
+    assert list(outcome.fields) == [f"contact_pos in {dtype}"]
+
+
+@pytest.mark.parametrize(
+    "name", ["pgs_elliptic", "tied_sides", pytest.param("order_of_contacts", marks=pytest.mark.slow)]
+)
+def test_wrong_forces_are_a_finding_also_where_sweeps_end_early(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = read(CORPUS / f"{name}.xml")
+    forward = Simulation.forward
+
+    def wrong(sim: Simulation) -> None:
+        forward(sim)
+        np.asarray(sim.field("qacc"))[:] *= 1.05
+
+    monkeypatch.setattr(Simulation, "forward", wrong)
+    outcome = judged(case.text, "float64", case.seed)
+    assert outcome.kind == "differs"
+    assert "qacc in float64" in outcome.fields
