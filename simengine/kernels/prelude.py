@@ -47,6 +47,7 @@ def constants() -> str:
         "JNT_HINGE": int(joint.mjJNT_HINGE),
         **{f"GEOM_{name.upper()}": int(getattr(geom, f"mjGEOM_{name.upper()}")) for name in _GEOMS},
         "SOLVER_PGS": int(mujoco.mjtSolver.mjSOL_PGS),
+        "SOLVER_NEWTON": int(mujoco.mjtSolver.mjSOL_NEWTON),
         **{name.replace("mjCNSTR_", "ROW_"): int(code) for name, code in row.__members__.items()},
         **{name.replace("mjEQ_", "EQ_"): int(code) for name, code in mujoco.mjtEq.__members__.items()},
         "CONE_ELLIPTIC": int(mujoco.mjtCone.mjCONE_ELLIPTIC),

@@ -53,6 +53,7 @@ _HEADERS_AFTER_MODEL = (
     "contact_sensor.cuh",
     "random.cuh",
     "row_law.cuh",
+    "unit_rows.cuh",
     "weighted_rows.cuh",
     "primal.cuh",
     "newton_tile.cuh",

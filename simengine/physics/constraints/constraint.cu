@@ -6,6 +6,12 @@
 DEVICE void contact_column(const Model& m, int v, int k, const ContactSides& sides, const real* cdof,
                            const real* contact_frame, int c, real* out) {
   real relative[3] = {0, 0, 0}, column[3];
+#if !SIMENGINE_GPU
+  if (v >= m.nv() || (!moves(m, v, sides.body[0]) && !moves(m, v, sides.body[1]))) {
+    for (int i = 0; i < 4; ++i) out[i] = 0;
+    return;
+  }
+#endif
   if (v < m.nv() && moves(m, v, sides.body[0])) {
     side_jacobian(v, sides.arm[0], cdof, column);
     for (int i = 0; i < 3; ++i) relative[i] -= column[i];
@@ -50,10 +56,10 @@ DEVICE real row_parameters(const Model& m, int type, int id, const int* contact_
   return m.cand_condim()[c] == 1 ? translation : translation + mu * mu * translation;
 }
 
-// (4) regularisation and reference acceleration of row r.
-DEVICE void row_reference(const Model& m, int r, int stride, const real* qvel, const int* contact_cand,
-                          const real* efc_J, const real* efc_pos, const real* efc_margin, const int* efc_type,
-                          const int* efc_id, real* efc_D, real* efc_aref) {
+// (4) regularisation and reference acceleration of row r, which moves with `velocity`.
+DEVICE void row_reference(const Model& m, int r, real velocity, const int* contact_cand, const real* efc_pos,
+                          const real* efc_margin, const int* efc_type, const int* efc_id, real* efc_D,
+                          real* efc_aref) {
   const real *solref, *solimp;
   const int type = efc_type[r], id = efc_id[r];
   const real diagonal = row_parameters(m, type, id, contact_cand, &solref, &solimp);
@@ -64,8 +70,7 @@ DEVICE void row_reference(const Model& m, int r, int stride, const real* qvel, c
     regularisation *= divide_(2 * mu * mu, max_(MJMINVAL, m.opt_impratio()[0]));
   }
   efc_D[r] = reciprocal_(regularisation);
-  real velocity = 0, k, b;
-  OVERLAPPED for (int v = 0; v < m.nv(); ++v) velocity = fma_(efc_J[r * stride + v], qvel[v], velocity);
+  real k, b;
   stiffness_damping(solref, solimp, m.opt_leastref()[0], &k, &b);
   efc_aref[r] = -b * velocity - k * imp * from_margin;
 }
@@ -90,8 +95,13 @@ DEVICE void constraint(const Model& m, const real* qpos, const real* qvel, const
     ROLLED for (int edge = 0; edge < rows_of(m, c); ++edge) efc_J[(first + edge) * stride + v] = column[edge];
   }
   lane_sync();
+  RowVelocities velocities;
   LANE_FOR(r, nefc[0]) {
-    row_reference(m, r, stride, qvel, contact_cand, efc_J, efc_pos, efc_margin, efc_type, efc_id, efc_D, efc_aref);
+    const int type = efc_type[r], id = efc_id[r];
+    const bool contact = r >= limits;
+    const int sub = contact ? r - contact_efc_address[id] : 0, together = contact ? rows_of(m, contact_cand[id]) : 1;
+    const real velocity = velocities.of(m, DenseRows{efc_J, stride}, r, type, id, sub, together, qvel);
+    row_reference(m, r, velocity, contact_cand, efc_pos, efc_margin, efc_type, efc_id, efc_D, efc_aref);
   }
   lane_sync();
 }

@@ -76,6 +76,12 @@ DEVICE void contact_columns(const Model& m, int v, int k, int c, const ContactSi
     return;
   }
   real linear[3] = {0, 0, 0}, angular[3] = {0, 0, 0}, column[3], along[6];
+#if !SIMENGINE_GPU
+  if (!moves(m, v, sides.body[0]) && !moves(m, v, sides.body[1])) {
+    for (int i = 0; i < rows; ++i) out[i * stride] = 0;
+    return;
+  }
+#endif
   for (int side = 0; side < 2; ++side) {
     if (!moves(m, v, sides.body[side])) continue;
     const real sign = side ? R(1.0) : R(-1.0);
@@ -223,6 +229,7 @@ DEVICE void every_row(const Model& m, const real* qpos, const real* qvel, const 
   lane_sync();
   // (4) regularisation and reference acceleration
   RowConstants constants = {0, 0, 0, 0};
+  RowVelocities velocities;
   LANE_FOR(r, nefc[0]) {
     const int type = efc_type[r], id = efc_id[r];
     const bool contact = r >= limits, equality = type == ROW_EQUALITY;
@@ -240,11 +247,8 @@ DEVICE void every_row(const Model& m, const real* qpos, const real* qvel, const 
       const RowParameters p = row_parameters(m, type, id, sub, contact_cand);
       constants = row_constants(m, p, distance, contact ? contact_share(m, contact_cand[id], type, sub) : R(1.0));
     }
-    real velocity = 0;
-    const typename Rows::Dofs dofs = jacobian.dofs_of(m, r);
-    OVERLAPPED for (int c = 0; c < jacobian.width(m, dofs); ++c) {
-      velocity = fma_(jacobian.J[size_t(r) * stride + c], qvel[dofs.dof(m, c)], velocity);
-    }
+    const int together = contact ? rows_of(m, contact_cand[id]) : 1;
+    const real velocity = velocities.of(m, jacobian, r, type, id, sub, together, qvel);
     efc_D[r] = constants.D;
     efc_aref[r] = -constants.damping * velocity - constants.stiffness * constants.impedance * from_margin - drift;
     efc_frictionloss[r] = type == ROW_FRICTION_DOF      ? m.dof_frictionloss()[id]

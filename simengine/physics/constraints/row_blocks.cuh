@@ -51,6 +51,9 @@ struct DenseRows {
   // Record which blocks row r touches; the lane of column c calls this.
   DEVICE_METHOD void touch(int r, int c, const AllDofs& dofs) const {}
   DEVICE_METHOD int width(const Model& m, const AllDofs& dofs) const { return m.nv(); }
+
+  // The column of a dof of the row's first block.
+  DEVICE_METHOD int column(const AllDofs& dofs, int v) const { return v; }
 };
 
 struct SparseRows {
@@ -80,9 +83,59 @@ struct SparseRows {
     if (c == 1) efc_block[2 * r + 1] = dofs.block2;
   }
   DEVICE_METHOD int width(const Model& m, const DofsOfBlocks& dofs) const { return dofs.n1 + dofs.n2; }
+  DEVICE_METHOD int column(const DofsOfBlocks& dofs, int v) const { return v - dofs.dof1; }
 };
 
 // A dof that length `id` depends on.
 DEVICE int length_dof(const Model& m, int id) {
   return id < m.njnt() ? m.jnt_dofadr()[id] : m.tendon_dof()[id - m.njnt()];
 }
+
+// The velocities along rows, each a sum in the order of the columns. A single lane computes those of all rows of a
+// contact with the first one, several sums at a time, and skips the zeros of rows of single joints.
+struct RowVelocities {
+#if !SIMENGINE_GPU && LANES == 1
+  real ahead[10];  // of the rows of a contact
+
+  template <class Rows>
+  DEVICE_METHOD void sum(const Model& m, const Rows& jacobian, int r, int number, const real* qvel) {
+    const typename Rows::Dofs dofs = jacobian.dofs_of(m, r);
+    const int stride = jacobian.stride, width = jacobian.width(m, dofs);
+    const real* J = jacobian.J + size_t(r) * stride;
+    for (int i = 0; i < number; i += 4, J += 4 * stride) {
+      int at[4];
+      real x[4] = {0, 0, 0, 0};
+      for (int k = 0; k < 4; ++k) at[k] = i + k < number ? k * stride : 0;
+      for (int c = 0; c < width; ++c) {
+        const real rate = qvel[dofs.dof(m, c)];
+        for (int k = 0; k < 4; ++k) x[k] = fma_(J[at[k] + c], rate, x[k]);
+      }
+      for (int k = 0; k < 4 && i + k < number; ++k) ahead[i + k] = x[k];
+    }
+  }
+
+  // That of row r, which is row `sub` of a constraint with `together` rows.
+  template <class Rows>
+  DEVICE_METHOD real of(const Model& m, const Rows& jacobian, int r, int type, int id, int sub, int together,
+                        const real* qvel) {
+    const bool of_joint = type == ROW_LIMIT_JOINT && m.jnt_type()[id] != JNT_BALL;
+    if (of_joint || type == ROW_FRICTION_DOF) {
+      const int v = of_joint ? m.jnt_dofadr()[id] : id, c = jacobian.column(jacobian.dofs_of(m, r), v);
+      return fma_(jacobian.J[size_t(r) * jacobian.stride + c], qvel[v], R(0.0));
+    }
+    if (together == 1 || !sub) sum(m, jacobian, r, together, qvel);
+    return ahead[together == 1 ? 0 : sub];
+  }
+#else
+  template <class Rows>
+  DEVICE_METHOD real of(const Model& m, const Rows& jacobian, int r, int type, int id, int sub, int together,
+                        const real* qvel) {
+    real velocity = 0;
+    const typename Rows::Dofs dofs = jacobian.dofs_of(m, r);
+    OVERLAPPED for (int c = 0; c < jacobian.width(m, dofs); ++c) {
+      velocity = fma_(jacobian.J[size_t(r) * jacobian.stride + c], qvel[dofs.dof(m, c)], velocity);
+    }
+    return velocity;
+  }
+#endif
+};

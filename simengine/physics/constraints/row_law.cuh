@@ -17,6 +17,9 @@ struct Rows {
   int n;
   const int *type, *id, *address, *cand;  // address and cand: contact_efc_address and contact_cand
   const real *J, *D, *aref, *frictionloss;
+#ifdef MATRIX_VECTORS
+  const struct UnitRows* unit;  // see unit_rows.cuh; or null
+#endif
 };
 
 // Number of rows whose cost depends on them jointly and whose first row is r: the dimension of an elliptic cone, 1 for

@@ -109,7 +109,10 @@ DEVICE void gather(const Model& m, const int* con_adr, const int* efc_adr, const
   make_records(m, nisland[0], island_size, island_first, island_adr, island_totals, con_adr[0], efc_adr[0], world,
                shard_size, island_index, island_record);
   gather_matrices(m, block_island, block_island_dof, island_size, island_index, island_record, qM_blocks, island_qM);
-  gather_matrices(m, block_island, block_island_dof, island_size, island_index, island_record, qLD_blocks, island_qLD);
+  if (m.opt_solver() != SOLVER_NEWTON) {  // which does not read it
+    gather_matrices(m, block_island, block_island_dof, island_size, island_index, island_record, qLD_blocks,
+                    island_qLD);
+  }
   gather_blocks(m, block_island, block_island_dof, block_index, island_first, island_blocks);
   LANE_FOR(v, m.nv()) {
     const int b = m.dof_block()[v], island = block_island[b];

@@ -19,8 +19,19 @@ DEVICE real rows_cost(const Model& m, const Rows& rows, const real* jar, real* f
   return lane_sum(cost);
 }
 
+// out = J x
+DEVICE void times_rows(const Model& m, const Rows& rows, const real* x, real* out) {
+#ifdef MATRIX_VECTORS
+  if (rows.unit) {
+    times_beside_units(rows, *rows.unit, m.nvp(), x, out);
+    return;
+  }
+#endif
+  rows_times(rows.n, rows.J, m.nvp(), x, out);
+}
+
 DEVICE void row_residual(const Model& m, const Rows& rows, const real* a, real* out) {
-  rows_times(rows.n, rows.J, m.nvp(), a, out);
+  times_rows(m, rows, a, out);
   LANE_FOR(r, rows.n) out[r] -= rows.aref[r];
 }
 
@@ -32,6 +43,10 @@ DEVICE void add_row_forces(const Model& m, const Rows& rows, const real* force, 
   return;
 #endif
 #ifdef MATRIX_VECTORS
+  if (rows.unit) {
+    add_beside_units(rows, *rows.unit, stride, force, y, x, m.nv());
+    return;
+  }
   add_rows_in_vectors(rows.n, rows.J, stride, force, y, x, m.nv());
   return;
 #endif
@@ -143,7 +158,7 @@ DEVICE real primal_move(const Model& m, const Rows& rows, const real* qfrc_smoot
 // Mv = M search and jv = J search.
 DEVICE void primal_products(const Model& m, const Rows& rows, const SymRows& M, const real* search, real* Mv,
                             real* jv) {
-  rows_times(rows.n, rows.J, m.nvp(), search, jv);
+  times_rows(m, rows, search, jv);
   sym_mul(M, search, Mv, m.nv());
 }
 

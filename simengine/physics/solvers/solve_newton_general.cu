@@ -23,6 +23,14 @@ DEVICE_CALL void solve_weighted_in_vectors(const Model& m, const Rows& rows, rea
   H.load(M);
   for (int q = 0; q < H.vectors; ++q) right[q] = H.part(b, q);
   for (int r = 0; r < rows.n; ++r) {
+    if (rows.unit && r == rows.unit->begin && r < rows.unit->end) {
+      products.flush();
+      for (; r < rows.unit->end; ++r) {
+        const int i = H.at(rows.unit->column[r - rows.unit->begin]);
+        H.words(i)[i] += weight[MAX_CONE_ROWS * r];
+      }
+      if (r == rows.n) break;
+    }
     if (!has_weight(rows, r, weight)) continue;
     const real* w = weight + MAX_CONE_ROWS * r;
     const bool cone = rows.type[r] == ROW_CONTACT_ELLIPTIC;
@@ -166,12 +174,19 @@ DEVICE void solve_newton_general(const Model& m, const int* nefc, const real* qM
                          real* qfrc_constraint, int* solver_niter, real* efc_jar, real* efc_jv, real* efc_weight,
                          real* point, real* Ma, real* descent, real* search, real* Mv, real* hessian) {
   const int nv = m.nv();
-  const Rows rows = {nefc[0], efc_type, efc_id, contact_efc_address, contact_cand,
-                     efc_J, efc_D, efc_aref, efc_frictionloss};
+  Rows rows = {nefc[0], efc_type, efc_id, contact_efc_address, contact_cand,
+               efc_J, efc_D, efc_aref, efc_frictionloss};
   if (rows.n == 0) {
     accelerate_smoothly(m, qacc_smooth, qacc, qfrc_constraint, solver_niter);
     return;
   }
+#ifdef MATRIX_VECTORS
+  UnitRows unit;
+  if (fits_vectors(nv)) {
+    unit = unit_rows(rows, nv, m.nvp());
+    rows.unit = &unit;
+  }
+#endif
   const Point p = {point, Ma, efc_jar, efc_force};
   const real scale = reciprocal_(m.stat_meaninertia()[0] * (nv > 1 ? nv : 1));
   const real smallest = divide_(max_(m.opt_tolerance()[0], REAL_EPS), scale);

@@ -61,11 +61,23 @@ DEVICE void whiten_in_vectors(const Model& m, const Rows& rows, const real* qLD,
       residual = vector_fma(column[k], every(qacc[k]), residual);
       other = vector_fma(column[k], every(qacc_other[k]), other);
     }
-    for (int k = 0; k < nv; ++k) {
-      const Lanes own = column[k] = column[k] / every(qLD[k * nv + k]);
-      norm = vector_fma(own, own, norm);
-      regularised = vector_fma(own, own, regularised);
-      for (int i = k + 1; i < nv; ++i) column[i] = vector_fma(every(-qLD[i * nv + k]), own, column[i]);
+    for (int k = 0; k < nv; k += PANEL) {
+      const int end = k + PANEL < nv ? k + PANEL : nv;
+      for (int j = k; j < end; ++j) {
+        const Lanes own = column[j] = column[j] / every(qLD[j * nv + j]);
+        norm = vector_fma(own, own, norm);
+        regularised = vector_fma(own, own, regularised);
+        for (int i = j + 1; i < end; ++i) column[i] = vector_fma(every(-qLD[i * nv + j]), own, column[i]);
+      }
+      if (end == nv) break;
+      const Lanes own[PANEL] = {column[k], column[k + 1], column[k + 2], column[k + 3]};
+      for (int i = end; i < nv; ++i) {
+        const real* L = qLD + i * nv + k;
+        Lanes x = column[i];
+#pragma GCC unroll 4
+        for (int j = 0; j < PANEL; ++j) x = vector_fma(every(-L[j]), own[j], x);
+        column[i] = x;
+      }
     }
     for (int k = nv; k % VECTOR_WIDTH; ++k) column[k] = Lanes{};
     for (int k = 0; k < nv; k += VECTOR_WIDTH) {
