@@ -221,13 +221,16 @@ static inline Four load_last(const REAL* from) {
 #endif
 }
 
-// Whether one of the first three entries is true.
-static inline bool any_of_three(FourTruths x) {
+// A bit for each entry, the lowest for the first: whether it is true.
+static inline unsigned four_bits(FourTruths x) {
 #if defined(__SSE2__) && REAL_IS_FLOAT
-  return __builtin_ia32_movmskps((Four)x) & 7;
+  return __builtin_ia32_movmskps((Four)x);
 #elif defined(__AVX__)
-  return __builtin_ia32_movmskpd256((Four)x) & 7;
+  return __builtin_ia32_movmskpd256((Four)x);
 #else
-  return x[0] || x[1] || x[2];
+  return (x[0] ? 1u : 0u) | (x[1] ? 2u : 0u) | (x[2] ? 4u : 0u) | (x[3] ? 8u : 0u);
 #endif
 }
+
+// Whether one of the first three entries is true.
+static inline bool any_of_three(FourTruths x) { return four_bits(x) & 7; }

@@ -164,7 +164,8 @@ class ModelTable:
         self.arrays |= arrays | {name: typed(name, values) for name, values in table.items()}
         self.sizes |= (
             sizes
-            | {"ncand": len(pairs), "nslot": len(table["slot_cand"]), "nspan": len(table["span_adr"]) - 1}
+            | {"ncand": len(pairs), "nslot": len(table["slot_cand"])}
+            | {"nspan": len(table["span_run"]), "nrun": len(table["run_geom"])}
             | search_sizes(table)
         )
         self.finds_pairs = wanted

@@ -302,6 +302,22 @@ def _spans(pairs: list[Candidate], reach: np.ndarray) -> np.ndarray:
     return np.array([*([0] if pairs else []), *starts, len(pairs)], dtype=np.int32)
 
 
+def _runs(pairs: list[Candidate], starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The runs of second geoms of spans, which several spans may share.
+
+    Args:
+        pairs: the candidates.
+        starts: first pair of each span, and the number of pairs, (spans + 1,).
+
+    Returns:
+        The run of each span, (spans,), and the first geom of each run and their number, (runs, 2).
+    """
+    first = [pairs[start].geom2 for start in starts[:-1]]
+    geoms = np.column_stack([first, np.diff(starts)]).reshape(-1, 2)
+    runs, of_span = np.unique(geoms, axis=0, return_inverse=True)
+    return of_span.astype(np.int32).ravel(), runs.astype(np.int32)
+
+
 def pair_table(mj: mujoco.MjModel, pairs: list[Candidate]) -> dict[str, np.ndarray]:
     """The `cand_*` and `slot_*` arrays of the model table for supported pairs."""
     geom_type, combined = mj.geom_type.tolist(), Parameters(mj)
@@ -313,6 +329,8 @@ def pair_table(mj: mujoco.MjModel, pairs: list[Candidate]) -> dict[str, np.ndarr
     slot_cand = np.repeat(np.arange(len(pairs)), slots)
     first = np.cumsum(slots) - slots
     reach = np.array([[p.margin, p.gap] for p in parameters]).reshape(-1, 2)
+    spans = _spans(pairs, reach)
+    span_run, run_geom = _runs(pairs, spans)
     return {
         "cand_geom1": np.array([c.geom1 for c in pairs], dtype=np.int32),
         "cand_geom2": np.array([c.geom2 for c in pairs], dtype=np.int32),
@@ -325,7 +343,9 @@ def pair_table(mj: mujoco.MjModel, pairs: list[Candidate]) -> dict[str, np.ndarr
         "cand_solimp": np.array([p.solimp for p in parameters]).reshape(-1, 5),
         "cand_margin": reach[:, 0],
         "cand_gap": reach[:, 1],
-        "span_adr": _spans(pairs, reach),
+        "span_adr": spans,
+        "span_run": span_run,
+        "run_geom": run_geom,
         "slot_cand": slot_cand.astype(np.int32),
         "slot_sub": (np.arange(len(slot_cand)) - first[slot_cand]).astype(np.int32),
     }

@@ -12,7 +12,7 @@ from typing import NamedTuple
 # The sizes of a model; the integer header begins with them, in this order.
 SIZES: tuple[str, ...] = (
     *("nq", "nv", "nu", "na", "nbody", "njnt", "ngeom", "nsite", "ntendon", "nwrap", "npath", "nmocap", "ngravcomp"),
-    *("nlevel", "nroot", "ncand", "nspan", "nslot", "nsearch", "nkept", "npolytope"),
+    *("nlevel", "nroot", "ncand", "nspan", "nrun", "nslot", "nsearch", "nkept", "npolytope"),
     *("nlimit", "nmoment", "neq", "nfriction", "ntree"),
     *("nblock", "nM", "nJ", "nwidest", "nbranch"),
     *("nJten", "nJpart", "npathgroup", "npiece", "nJmom"),
@@ -175,6 +175,8 @@ TABLE: tuple[TableField, ...] = (
         "nspan+1",
         doc="derived: first pair of each span: pairs of a geom with successive ones, at one margin",
     ),
+    _i("span_run", "nspan", doc="derived: run of successive geoms that are the second ones of each span"),
+    _i("run_geom", "nrun", 2, doc="derived: first geom of each run, and their number"),
     _i("slot_cand", "nslot", doc="derived: candidate pair of each contact slot"),
     _i("slot_sub", "nslot", doc="derived: number of the slot within its pair"),
     # geoms of models whose pairs are found in every step, which have no candidate pairs; see model/colliders.py

@@ -1,4 +1,5 @@
-"""Candidate pairs whose bounds are tested in vectors: the near pairs are those of tests one by one."""
+"""Candidate pairs whose bounds are tested in vectors: no contact is lost, and no pair is near that tests one by one
+reject."""
 
 from __future__ import annotations
 
@@ -57,12 +58,22 @@ def near(monkeypatch: pytest.MonkeyPatch, flag: str, dtype: str) -> list[np.ndar
 
 
 @pytest.mark.parametrize(("dtype", "waiting"), [("float32", 16), pytest.param("float64", 512, marks=pytest.mark.slow)])
-def test_spans_list_the_pairs_that_tests_one_by_one_list(
-    monkeypatch: pytest.MonkeyPatch, dtype: str, waiting: int
-) -> None:
+def test_spans_list_pairs_that_tests_one_by_one_list(monkeypatch: pytest.MonkeyPatch, dtype: str, waiting: int) -> None:
     expected = near(monkeypatch, "-DMOST_SPHERES=0", dtype)
     assert min(len(pairs) for pairs in expected[:WORLDS]) > 32
-    for ours, theirs in zip(near(monkeypatch, f"-DMOST_WAITING={waiting}", dtype), expected, strict=True):
+    found = near(monkeypatch, f"-DMOST_WAITING={waiting}", dtype)
+    for ours, theirs in zip(found[:WORLDS], expected[:WORLDS], strict=True):
+        assert len(ours) > 16
+        assert (np.diff(ours) > 0).all()
+        assert set(ours) <= set(theirs)
+    for ours, theirs in zip(found[WORLDS:], expected[WORLDS:], strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_runs_without_boxes_list_the_same_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    for ours, theirs in zip(
+        near(monkeypatch, "-DMOST_RUNS=0", "float32"), near(monkeypatch, "", "float32"), strict=True
+    ):
         np.testing.assert_array_equal(ours, theirs)
 
 
@@ -81,7 +92,17 @@ def test_pairs_of_a_span_follow_each_other() -> None:
         assert len({*table["cand_margin"][first:end]}) == len({*table["cand_gap"][first:end]}) == 1
 
 
+def test_spans_with_the_same_second_geoms_share_a_run() -> None:
+    mj = crowd()
+    table = pair_table(mj, geom_pairs(mj))
+    starts, runs = table["span_adr"], table["run_geom"]
+    assert len(runs) < (len(starts) - 1) / 2
+    for span, (first, number) in enumerate(runs[table["span_run"]]):
+        assert first == table["cand_geom2"][starts[span]]
+        assert number == starts[span + 1] - starts[span]
+
+
 def test_a_model_without_pairs_has_no_spans() -> None:
     table = load_table(mujoco.MjModel.from_xml_string("<mujoco/>"))
-    assert table.nspan == 0
+    assert table.nspan == table.nrun == 0
     assert table.span_adr.tolist() == [0]

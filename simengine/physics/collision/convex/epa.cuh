@@ -341,6 +341,7 @@ DEVICE_CALL void epa(const Difference& d, Polytope& p, Simplex& s, real* normal)
     }
     s.used[k] = k < 3;
     s.weight[k] = 0;
+    s.renew(k);
   }
   real square;
   triangle_weights(s.w[0], s.w[1], s.w[2], s.weight, &square);

@@ -5,21 +5,6 @@
 // its four triangles and six edges. This needs no case distinctions and works for degenerate simplices.
 #pragma once
 
-#if REAL_IS_FLOAT
-#define GJK_TOLERANCE R(1e-6)  // relative to the squared distance
-#define TOUCH_TOLERANCE R(1e-5)  // relative to the scale: cores closer than this count as touching
-#else
-#define GJK_TOLERANCE R(1e-13)
-#define TOUCH_TOLERANCE R(1e-9)
-#endif
-#define GJK_ITERATIONS 64
-
-struct Simplex {
-  real w[4][3], dir[4][3];  // support points, and the directions that they belong to
-  real weight[4];
-  bool used[4];
-};
-
 // Weights of a triangle's corners for its plane's point nearest to the origin, and the squared distance of that point.
 // Returns false if the triangle is too thin.
 DEVICE_CALL bool triangle_weights(const real* a, const real* b, const real* c, real* weight, real* square) {
@@ -101,6 +86,9 @@ DEVICE_CALL void nearest(Simplex& s, real* v) {
 // GJK, started from the direction between the centres. Returns the distance of the cores, or 0 if they touch or
 // overlap. It also returns 0, and sets `*apart`, once it is certain that the distance is above `most`.
 DEVICE_CALL real gjk(const Difference& d, real most, Simplex& s, real* normal, bool* apart) {
+#ifdef SIMPLEX_VECTORS
+  return gjk_in_vectors(d, most, s, normal, apart);
+#endif
   real v[3], dir[3];
   for (int i = 0; i < 3; ++i) dir[i] = d.b.pos[i] - d.a.pos[i];
   normalize3(dir);
@@ -110,6 +98,7 @@ DEVICE_CALL real gjk(const Difference& d, real most, Simplex& s, real* normal, b
       s.w[k][i] = s.w[0][i];
       s.dir[k][i] = dir[i];
     }
+    s.renew(k);
   }
   *apart = false;
   nearest(s, v);
@@ -141,6 +130,7 @@ DEVICE_CALL real gjk(const Difference& d, real most, Simplex& s, real* normal, b
         next.w[k][i] = k == place ? w[i] : next.w[k][i];
         next.dir[k][i] = k == place ? dir[i] : next.dir[k][i];
       }
+      if (k == place) next.renew(k);
     }
     if (holds_origin(next)) return 0;
     nearest(next, v);

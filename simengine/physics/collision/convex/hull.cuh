@@ -16,17 +16,47 @@ DEVICE Hull hull_of(const Model& m, int geom) {
           m.cube_adr() + m.geom_cubeadr()[geom],      m.cube_vert() + 0,      m.geom_cubeside()[geom]};
 }
 
+// The axis along which a direction is longest: the first of several.
+DEVICE int longest_axis(const real* dir) {
+  const real x = abs_(dir[0]), y = abs_(dir[1]), z = abs_(dir[2]);
+#if SIMENGINE_GPU
+  return x >= y && x >= z ? 0 : y >= z ? 1 : 2;
+#else  // branches would often be predicted wrongly
+  const int last = z > max_(x, y);
+  return 2 * last + ((y > x) & !last);
+#endif
+}
+
+// Entry `axis` of a direction, and the entries that follow it in cyclic order.
+DEVICE void turned_to(const real* dir, int axis, real* up, real* along, real* other) {
+#if SIMENGINE_GPU
+  *up = axis == 0 ? dir[0] : axis == 1 ? dir[1] : dir[2];
+  *along = axis == 0 ? dir[1] : axis == 1 ? dir[2] : dir[0];
+  *other = axis == 0 ? dir[2] : axis == 1 ? dir[0] : dir[1];
+#else
+  const real twice[6] = {dir[0], dir[1], dir[2], dir[0], dir[1], dir[2]};
+  *up = twice[axis];
+  *along = twice[axis + 1];
+  *other = twice[axis + 2];
+#endif
+}
+
 // The cell that a direction meets. Where rounding decides between two cells, both list the farthest vertex.
 DEVICE int cube_cell(const real* dir, int side) {
-  const real x = abs_(dir[0]), y = abs_(dir[1]), z = abs_(dir[2]);
-  const int axis = x >= y && x >= z ? 0 : y >= z ? 1 : 2;
-  const real up = axis == 0 ? dir[0] : axis == 1 ? dir[1] : dir[2];
-  const real along = axis == 0 ? dir[1] : axis == 1 ? dir[2] : dir[0];
-  const real other = axis == 0 ? dir[2] : axis == 1 ? dir[0] : dir[1];
+  const int axis = longest_axis(dir);
+  real up, along, other;
+  turned_to(dir, axis, &up, &along, &other);
   const real half = R(0.5) * side, scale = divide_(half, abs_(up)), last = real(side - 1);
   const int column = int(clamp_(fma_(along, scale, half), R(0.0), last));
   const int row = int(clamp_(fma_(other, scale, half), R(0.0), last));
   return ((2 * axis + (up < 0)) * side + row) * side + column;
+}
+
+// Let vertex v be the best if it is farther along `dir` than the best so far.
+DEVICE void take_farther(const Hull& h, const real* dir, int v, int* best, real* most) {
+  const real along = dot3(h.vert + 3 * v, dir);
+  *best = along > *most ? v : *best;
+  *most = along > *most ? along : *most;
 }
 
 // Number of the vertex farthest along `dir`, which is not zero: the lowest of those that are equally far.
@@ -36,12 +66,12 @@ DEVICE_CALL int farthest_vertex(const Hull& h, const real* dir) {
     const int cell = cube_cell(dir, h.cube_side), begin = h.cube_adr[cell], end = h.cube_adr[cell + 1];
     best = h.cube_vert[begin];
     real most = dot3(h.vert + 3 * best, dir);
-    OVERLAPPED for (int k = begin + 1; k < end; ++k) {
-      const int v = h.cube_vert[k];
-      const real along = dot3(h.vert + 3 * v, dir);
-      best = along > most ? v : best;
-      most = along > most ? along : most;
-    }
+    int k = begin + 1;
+#if !SIMENGINE_GPU
+    // most cells have at most four vertices, and a loop over one to four would often be predicted wrongly
+    for (; k < begin + 4; ++k) take_farther(h, dir, h.cube_vert[k < end ? k : begin], &best, &most);
+#endif
+    OVERLAPPED for (; k < end; ++k) take_farther(h, dir, h.cube_vert[k], &best, &most);
     return best;
   }
   real most = dot3(h.vert, dir);

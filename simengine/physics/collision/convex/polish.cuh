@@ -36,14 +36,12 @@ DEVICE_CALL void add_kink(Kinks& k, const real* edge, int body) {
 }
 
 // Edges e of a body for which n.e changes sign among the support directions that have weight.
-DEVICE_CALL void find_kinks(const Shape& s, const Simplex& simplex, real sign, int body, Kinks& kinks) {
+DEVICE_CALL void find_kinks(const Shape& s, const Simplex& simplex, int body, Kinks& kinks) {
   int first = -1;
   ROLLED for (int k = 0; k < 4; ++k) {
     if (!simplex.used[k]) continue;
-    real local[3], edge[3];
-    to_local(local, s.mat, simplex.dir[k]);
-    for (int i = 0; i < 3; ++i) local[i] *= sign;
-    const int vertex = flat_vertex(s, local);
+    real edge[3];
+    const int vertex = simplex_vertex(s, simplex, k, body);
     if (first < 0) first = vertex;
     if (vertex == first) continue;
     if (s.hull.nvert) {
@@ -65,6 +63,7 @@ DEVICE_CALL void find_kinks(const Shape& s, const Simplex& simplex, real sign, i
 
 // u' h'' v of a body's ellipsoid part, for tangents u and v.
 DEVICE_CALL real curvature(const Shape& s, const real* n, const real* u, const real* v) {
+  if (!has_round(s)) return 0;
   real nl[3], ul[3], vl[3], q[3];
   to_local(nl, s.mat, n);
   to_local(ul, s.mat, u);
@@ -180,8 +179,8 @@ DEVICE_CALL real polish(const Difference& d, const Simplex& s, real* n, Kinks& k
   // (1) kinks that may be active
   Kinks all;
   all.number = 0;
-  find_kinks(d.a, s, R(1.0), 0, all);
-  find_kinks(d.b, s, R(-1.0), 1, all);
+  find_kinks(d.a, s, 0, all);
+  find_kinks(d.b, s, 1, all);
   kinks = all;
   // (2) all of them, or only some if that is better, because a kink that the support points show may only be near
   ROLLED for (int choice = (1 << all.number) - 1; choice >= 0; --choice) {
@@ -223,7 +222,8 @@ DEVICE bool same_point(const Shape& s, int vertex, int other) {
 // point of the smooth part at n. Returns whether the point is unique, which needs a single support point of the flat
 // part and a smooth part without a cap. A support point that does not touch is replaced by one that does, because the
 // simplex may contain another edge, parallel to the one that touches.
-DEVICE_CALL bool witness(const Shape& s, const Simplex& simplex, real sign, const real* n, real slack, real* point) {
+DEVICE_CALL bool witness(const Shape& s, const Simplex& simplex, int body, const real* n, real slack, real* point) {
+  const real sign = body ? R(-1.0) : R(1.0);
   real local[3], along[3], curved[3], flat[3], sum[3] = {R(0.0), R(0.0), R(0.0)};
   int first = -1;
   bool certain = true;
@@ -235,14 +235,16 @@ DEVICE_CALL bool witness(const Shape& s, const Simplex& simplex, real sign, cons
   const real most = dot3(flat, along) - slack;
   ROLLED for (int k = 0; k < 4; ++k) {
     if (!simplex.used[k]) continue;
-    to_local(local, s.mat, simplex.dir[k]);
-    for (int i = 0; i < 3; ++i) local[i] *= sign;
-    const int vertex = flat_vertex(s, local);
+    const int vertex = simplex_vertex(s, simplex, k, body);
     if (first < 0) first = vertex;
     certain &= same_point(s, vertex, first);
     flat_point(s, vertex, flat);
     if (!disc && dot3(flat, along) < most) flat_point(s, low, flat);
-    if (disc) round_point(s, local, curved);
+    if (disc) {
+      to_local(local, s.mat, simplex.dir[k]);
+      for (int i = 0; i < 3; ++i) local[i] *= sign;
+      round_point(s, local, curved);
+    }
     for (int i = 0; i < 3; ++i) sum[i] = fma_(simplex.weight[k], disc ? flat[i] + curved[i] : flat[i], sum[i]);
   }
   const bool cap = disc && 1 - abs_(along[2]) < R(1e-7);
@@ -267,7 +269,7 @@ DEVICE bool is_strict(const Shape& s) {
 DEVICE void witnesses(const Difference& d, const Simplex& s, const real* n, real h, const Kinks& kinks, real* p1,
                       real* p2) {
   const real slack = TOUCHING * d.scale;
-  const bool certain1 = witness(d.a, s, R(1.0), n, slack, p1), certain2 = witness(d.b, s, R(-1.0), n, slack, p2);
+  const bool certain1 = witness(d.a, s, 0, n, slack, p1), certain2 = witness(d.b, s, 1, n, slack, p2);
   const bool strict1 = is_strict(d.a) || (certain1 && !certain2), strict2 = is_strict(d.b) || (certain2 && !certain1);
   if (strict1 || strict2) {  // its support point is unique and determines the other's
     for (int i = 0; i < 3; ++i) {

@@ -26,6 +26,7 @@ DEVICE void take_simplex(const real* from, bool deep, Simplex& s, real* normal) 
     }
     s.weight[k] = from[24 + k];
     s.used[k] = deep ? k < 3 : s.weight[k] > 0;
+    s.renew(k);
   }
   for (int i = 0; i < 3; ++i) normal[i] = from[28 + i];
 }

@@ -65,13 +65,18 @@ DEVICE real round_point(const Shape& s, const real* local, real* out) {
   return height;
 }
 
+// Whether the core has a smooth part. On a GPU, lanes with and without one would take turns, so all compute it.
+DEVICE bool has_round(const Shape& s) { return SIMENGINE_GPU || s.round[0] > 0; }
+
 // Point of the core farthest along `dir` (world frame).
 DEVICE_CALL void support(const Shape& s, const real* dir, real* out) {
   real local[3], flat[3], curved[3];
   to_local(local, s.mat, dir);
   flat_point(s, flat_vertex(s, local), flat);
-  round_point(s, local, curved);
-  for (int i = 0; i < 3; ++i) flat[i] += curved[i];
+  if (has_round(s)) {
+    round_point(s, local, curved);
+    for (int i = 0; i < 3; ++i) flat[i] += curved[i];
+  }
   to_world(out, s.mat, flat);
   for (int i = 0; i < 3; ++i) out[i] += s.pos[i];
 }

@@ -58,7 +58,7 @@ DEVICE_CALL void add_touch(Solid& s, int corner, real below) {
 }
 
 // Touching corners of a box or a mesh: the farthest along the normal, and those of the simplex that are as far.
-DEVICE_CALL void touching_corners(Solid& s, const Simplex& simplex, real sign, const real* local, real slack) {
+DEVICE_CALL void touching_corners(Solid& s, const Simplex& simplex, int body, const real* local, real slack) {
   real point[3];
   const int low = flat_vertex(*s.shape, local);
   flat_point(*s.shape, low, point);
@@ -67,10 +67,7 @@ DEVICE_CALL void touching_corners(Solid& s, const Simplex& simplex, real sign, c
   add_touch(s, low, R(0.0));
   ROLLED for (int k = 0; k < 4; ++k) {
     if (!simplex.used[k]) continue;
-    real dir[3];
-    to_local(dir, s.shape->mat, simplex.dir[k]);
-    for (int i = 0; i < 3; ++i) dir[i] *= sign;
-    const int corner = flat_vertex(*s.shape, dir);
+    const int corner = simplex_vertex(*s.shape, simplex, k, body);
     flat_point(*s.shape, corner, point);
     add_touch(s, corner, most - dot3(point, local));
   }
@@ -166,7 +163,7 @@ DEVICE_CALL Solid solid_of(const Model& m, int geom, const Shape& shape, const r
   real local[3];
   to_local(local, shape.mat, outward);
   if (type == GEOM_BOX || type == GEOM_MESH) {
-    touching_corners(s, simplex, body ? R(-1.0) : R(1.0), local, TOUCHING * scale);
+    touching_corners(s, simplex, body, local, TOUCHING * scale);
     if (s.touches == 1) other_end(s, kinks, body, local, TOUCHING * scale);
   } else if (type == GEOM_CYLINDER && abs_(local[2]) > UPRIGHT && !lies_along(shape, kinks, body)) {
     s.touch[s.touches++] = local[2] > 0 ? 0 : CAP_SIDES;
