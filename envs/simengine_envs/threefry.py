@@ -1,6 +1,7 @@
-"""JAX's Threefry generator, with the same numbers, in operations that XLA fuses with their neighbours.
+"""JAX's Threefry generator, with the same numbers, in operations that XLA fuses with their neighbours, or in calls.
 
-On a CPU JAX makes the rounds of a hash in a loop, which takes longer than the hash where arrays are small.
+On a CPU JAX makes the rounds of a hash in a loop, which takes longer than the hash where arrays are small. Fused with
+their neighbours hashes are computed one by one there, and in calls sixteen at a time.
 """
 
 from __future__ import annotations
@@ -10,6 +11,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax.extend.random import define_prng_impl
+
+from simengine.xla import threefry as calls
+from simengine_envs.written import for_processor
 
 NAME = "threefry2x32"
 """JAX's name of the generator."""
@@ -76,8 +80,30 @@ _IMPLEMENTATION = define_prng_impl(
 )
 
 
+def _called_bits(key: jax.Array, width: int, shape: tuple[int, ...]) -> jax.Array:
+    if not _size(shape):
+        return _bits(key, width, shape)
+    return calls.random_bits(key, shape, width == 64).astype(jnp.dtype(f"uint{width}"))
+
+
+def _called_fold(key: jax.Array, data: Any) -> jax.Array:
+    return calls.fold_in(key, jnp.asarray(data).astype(jnp.uint32))
+
+
+_IN_CALLS = define_prng_impl(
+    key_shape=(2,),
+    seed=_seeded,
+    split=_split,
+    random_bits=_called_bits,
+    fold_in=_called_fold,
+    name=f"{NAME}_called",
+    tag="called",
+)
+
+
 def fused(keys: jax.Array) -> jax.Array:
     """Keys of JAX as keys that give the same numbers; those of other generators than Threefry as they are."""
     if str(jax.random.key_impl(keys)) != NAME:
         return keys
-    return jax.random.wrap_key_data(jax.random.key_data(keys), impl=_IMPLEMENTATION)
+    implementation = _IN_CALLS if for_processor() and calls.calls_exist() else _IMPLEMENTATION
+    return jax.random.wrap_key_data(jax.random.key_data(keys), impl=implementation)

@@ -1,4 +1,4 @@
-"""Random numbers of environments are those of JAX's own generator, whatever is drawn."""
+"""Random numbers of environments are those of JAX's own generator, whatever is drawn, and in every form."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 from simengine_envs.draw import Draw, Purpose, keys_of, of_episodes
+from simengine_envs.sums import sum_of_last
 from simengine_envs.threefry import fused
+from simengine_envs.written import written_for
 
 DRAWS: dict[str, Callable[[Any], Any]] = {
     "fold_in": lambda key: jax.random.key_data(jax.random.fold_in(key, 5)),
@@ -28,13 +30,38 @@ DRAWS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("double", [False, True])
+@pytest.mark.parametrize("backend", ["jax", "host"])
 @pytest.mark.parametrize("name", DRAWS)
-def test_fused_keys_give_the_numbers_of_jax(name: str, double: bool) -> None:
+def test_other_forms_give_the_numbers_of_jax(name: str, backend: str, double: bool) -> None:
+    """Operations that XLA fuses, and custom calls; five keys share the vectors of a call."""
     with jax.enable_x64(double):
         keys = jax.vmap(jax.random.key)(jnp.asarray([0, 1, 7, 2**31, 2**32 - 1], jnp.uint32))
-        expected, found = (jax.jit(jax.vmap(DRAWS[name]))(own) for own in (keys, fused(keys)))
+        with written_for(backend):
+            own = fused(keys)
+        assert ("called" in str(own.dtype)) == (backend == "host")
+        expected, found = (jax.jit(jax.vmap(DRAWS[name]))(given) for given in (keys, own))
         assert found.dtype == expected.dtype
         np.testing.assert_array_equal(found, expected)
+
+
+def test_calls_draw_under_every_transformation() -> None:
+    with written_for("host"):
+        keys = fused(keys_of(jnp.arange(6, dtype=jnp.uint32)))
+
+    def drawn(key: jax.Array) -> jax.Array:
+        return jax.random.uniform(jax.random.fold_in(key, 3), (4,))
+
+    expected = jnp.stack([drawn(key) for key in keys])
+    np.testing.assert_array_equal(jax.vmap(jax.vmap(drawn))(keys.reshape(2, 3)).reshape(6, 4), expected)
+    np.testing.assert_array_equal(jax.lax.map(jax.jit(drawn), keys), expected)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 78, 128, 129])
+def test_sums_have_the_same_bits_in_both_forms(count: int) -> None:
+    values = jnp.asarray(np.random.default_rng(count).normal(size=(3, count)), jnp.float32)
+    with written_for("host"):
+        found = sum_of_last(values)
+    np.testing.assert_array_equal(found, sum_of_last(values))
 
 
 def test_keys_of_other_generators_stay() -> None:
