@@ -69,15 +69,19 @@ def test_keys_of_other_generators_stay() -> None:
     assert fused(keys) is keys
 
 
-def test_draws_follow_from_seed_episode_step_purpose_and_order() -> None:
+@pytest.mark.parametrize("backend", ["jax", "host"])
+def test_draws_follow_from_seed_episode_step_purpose_and_order(backend: str) -> None:
     keys, episodes, length = keys_of(jnp.arange(4, dtype=jnp.uint32)), jnp.arange(4), jnp.arange(4) * 10
-    draw = Draw(of_episodes(keys, episodes), length, Purpose.MEMORY, "float32")
-    draw.chance(0.5)
-    found = draw.normal((2,))
+    with written_for(backend):
+        draw = Draw(of_episodes(keys, episodes), length, Purpose.MEMORY, "float32")
+        draw.chance(0.5)
+        found, whole = draw.normal((2,)), draw.integers((5,), -3, 12)
     for world in range(4):
         key = jax.random.fold_in(jax.random.key(world), world)
-        key = jax.random.fold_in(jax.random.fold_in(key, world * 10 * len(Purpose) + Purpose.MEMORY), 2)
-        np.testing.assert_array_equal(found[world], jax.random.normal(key, (2,), jnp.float32))
+        key = jax.random.fold_in(key, world * 10 * len(Purpose) + Purpose.MEMORY)
+        second, third = (jax.random.fold_in(key, number) for number in (2, 3))
+        np.testing.assert_array_equal(found[world], jax.random.normal(second, (2,), jnp.float32))
+        np.testing.assert_array_equal(whole[world], jax.random.randint(third, (5,), -3, 12))
 
 
 def test_no_loop_is_left_in_a_program_that_draws() -> None:
