@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from simengine_envs.threefry import fused
+from simengine_envs.threefry import bits_keys, fused
 
 Shape = tuple[int, ...]
 
@@ -45,9 +45,9 @@ class Draw:
         self.num_worlds = keys.shape[0]
 
     def _next(self) -> jax.Array:
+        """Keys (n,) of the next numbers, which give random bits only."""
         self._count += 1
-        count = self._count
-        return jax.vmap(lambda key: jax.random.fold_in(key, count))(self._keys)
+        return bits_keys(self._keys, self._count)
 
     def uniform(self, shape: Shape = (), low: Any = 0.0, high: Any = 1.0) -> jax.Array:
         """Numbers in [low, high), of shape (n,) + shape."""
@@ -62,7 +62,10 @@ class Draw:
 
     def integers(self, shape: Shape = (), low: int = 0, high: int = 2) -> jax.Array:
         """Integers in [low, high), int32 of shape (n,) + shape."""
-        return jax.vmap(lambda key: jax.random.randint(key, shape, low, high))(self._next())
+        self._count += 1
+        count = self._count
+        keys = jax.vmap(lambda key: jax.random.fold_in(key, count))(self._keys)
+        return jax.vmap(lambda key: jax.random.randint(key, shape, low, high))(keys)
 
     def chance(self, probability: Any) -> jax.Array:
         """Whether an event of this probability happens, (n,) bool."""

@@ -19,8 +19,8 @@ from simengine_envs.draw import Draw, Purpose, keys_of, of_episodes
 from simengine_envs.results import EnvState, StepResult
 from simengine_envs.rounding import rounded, unknown_zero
 from simengine_envs.snapshot import Snapshot
-from simengine_envs.sums import sums_for
 from simengine_envs.task import Task, Values
+from simengine_envs.written import written_for
 
 # These fields are zero after a reset, since only mj_rnePostConstraint computes them and Gymnasium's reset calls only
 # mj_forward. Each is (nbody, 6).
@@ -176,7 +176,7 @@ class PureEnv:
         name = function.__name__
         if name not in self._jitted:
             self._jitted[name] = jax.jit(partial(rounded, function))
-        with sums_for(self.backend):
+        with written_for(self.backend):
             return self._jitted[name](unknown_zero(keys), *arguments)
 
     def _first(self, keys: jax.Array, params: Mapping[str, Any]) -> tuple[EnvState, jax.Array]:

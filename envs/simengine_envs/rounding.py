@@ -16,9 +16,12 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
+from simengine.xla import host_calls
 from simengine_envs.sums import sum_of_last
+from simengine_envs.written import for_processor
 
 _ARITHMETIC = ("add", "sub", "add_any", "mul", "div", "square", "integer_pow")
+_NUMBERS_OF_A_THUNK = 128  # numbers for which XLA finds their parts while it makes and runs one kernel more
 _CALLS = ("jit", "pjit", "closed_call", "core_call", "remat2", "checkpoint", "custom_jvp_call", "custom_vjp_call")
 
 
@@ -78,6 +81,8 @@ class _Evaluation:
             return results
         if name in ("while", "scan"):
             return self._loop(name, params, values)
+        if name == "concatenate" and _worth_a_call(values, params["dimension"]):
+            return [host_calls.joined(values)]
         if jnp.issubdtype(equation.outvars[0].aval.dtype, jnp.floating):
             if name == "reduce_sum":
                 return [_sum(values[0], params["axes"])]
@@ -135,6 +140,14 @@ class _Evaluation:
         other = other.reshape(*batched, *(1,) * len(rows), *columns, prod(summed))
         kind = preferred_element_type or jnp.result_type(one, other)
         return sum_of_last(self._alone(one.astype(kind) * other.astype(kind)))
+
+
+def _worth_a_call(parts: list[Any], axis: int) -> bool:
+    """Whether arrays are joined by a call. XLA looks for the part of each number, but need not make the parts first."""
+    last = parts[0].ndim - 1
+    if axis != last or not for_processor() or not host_calls.calls_exist():
+        return False
+    return sum(part.size for part in parts) > _NUMBERS_OF_A_THUNK * (len(parts) + 1)
 
 
 def _bound(equation: Any, values: list[Any]) -> list[Any]:

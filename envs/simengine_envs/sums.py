@@ -1,41 +1,25 @@
 """Sums over the numbers of a world, in one order.
 
-XLA adds in an order that depends on the shape of the whole array, and so on the number of worlds. These sums do not.
+XLA adds in an order that depends on the shape of the whole array, and so on the number of worlds. These sums do not. On
+a CPU, XLA makes a branch for each part of a concatenation, and adds one number after another there. So the sums have no
+concatenation on a CPU, where XLA makes vectors over the worlds of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-
 import jax
 import jax.numpy as jnp
 
+from simengine_envs.written import for_processor
+
 _MOST_NAMED = 128  # numbers of a sum that are operands of their own; more take long to compile
-
-_named = ContextVar("_named", default=False)
-
-
-@contextmanager
-def sums_for(backend: str) -> Iterator[None]:
-    """Write sums that are traced meanwhile in the form that suits a backend. The bits are those of any form.
-
-    On a CPU, XLA makes a branch for each part of a concatenation, and then adds one number after another. Sums of named
-    numbers are vectors over the worlds.
-    """
-    token = _named.set(backend == "host")
-    try:
-        yield
-    finally:
-        _named.reset(token)
 
 
 def sum_of_last(values: jax.Array) -> jax.Array:
     """Sum over the last axis, (..., k) to (...,), in an order that depends on k only."""
     if not values.shape[-1]:
         return jnp.zeros(values.shape[:-1], values.dtype)
-    if _named.get() and values.shape[-1] <= _MOST_NAMED:
+    if for_processor() and values.shape[-1] <= _MOST_NAMED:
         return _sum_of([values[..., i] for i in range(values.shape[-1])])
     while (count := values.shape[-1]) > 1:
         half = count // 2

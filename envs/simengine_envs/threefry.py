@@ -1,15 +1,20 @@
-"""JAX's Threefry generator, with the same numbers, in operations that XLA fuses with their neighbours.
+"""JAX's Threefry generator, with the same numbers, in operations that XLA fuses with their neighbours, or in calls.
 
-On a CPU JAX makes the rounds of a hash in a loop, which takes longer than the hash where arrays are small.
+On a CPU JAX makes the rounds of a hash in a loop, which takes longer than the hash where arrays are small. Fused with
+their neighbours hashes are computed one by one there, and in calls sixteen at a time.
 """
 
 from __future__ import annotations
 
+from functools import cache, partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax.extend.random import define_prng_impl
+
+from simengine.xla import host_calls
+from simengine_envs.written import for_processor
 
 NAME = "threefry2x32"
 """JAX's name of the generator."""
@@ -76,8 +81,55 @@ _IMPLEMENTATION = define_prng_impl(
 )
 
 
+def _called_bits(key: jax.Array, width: int, shape: tuple[int, ...], word: int | None = None) -> jax.Array:
+    if not _size(shape):
+        return _bits(key, width, shape)
+    return host_calls.random_bits(key, shape, width == 64, word).astype(jnp.dtype(f"uint{width}"))
+
+
+def _called_fold(key: jax.Array, data: Any) -> jax.Array:
+    return host_calls.fold_in(key, jnp.asarray(data).astype(jnp.uint32))
+
+
+_IN_CALLS = define_prng_impl(
+    key_shape=(2,),
+    seed=_seeded,
+    split=_split,
+    random_bits=_called_bits,
+    fold_in=_called_fold,
+    name=f"{NAME}_called",
+    tag="called",
+)
+
+
+@cache
+def _in_calls_after(word: int) -> Any:
+    """The generator whose keys are folded with a word in the call that draws. They have no other use."""
+
+    def refused(*_: Any) -> jax.Array:
+        raise TypeError("this key gives random bits only; fold_in of jax.random makes one that gives keys, too")
+
+    return define_prng_impl(
+        key_shape=(2,),
+        seed=refused,
+        split=refused,
+        random_bits=partial(_called_bits, word=word),
+        fold_in=refused,
+        name=f"{NAME}_called_{word}",
+        tag=f"called {word}",
+    )
+
+
 def fused(keys: jax.Array) -> jax.Array:
     """Keys of JAX as keys that give the same numbers; those of other generators than Threefry as they are."""
     if str(jax.random.key_impl(keys)) != NAME:
         return keys
-    return jax.random.wrap_key_data(jax.random.key_data(keys), impl=_IMPLEMENTATION)
+    called = for_processor() and host_calls.calls_exist()
+    return jax.random.wrap_key_data(jax.random.key_data(keys), impl=_IN_CALLS if called else _IMPLEMENTATION)
+
+
+def bits_keys(keys: jax.Array, number: int) -> jax.Array:
+    """Keys (n,) that follow from keys (n,) and a number, as those of `jax.random.fold_in`, to draw random bits only."""
+    if jax.random.key_impl(keys) == _IN_CALLS:
+        return jax.random.wrap_key_data(jax.random.key_data(keys), impl=_in_calls_after(number))
+    return jax.vmap(lambda key: jax.random.fold_in(key, number))(keys)

@@ -9,6 +9,7 @@
     host_memory   memory of a call on a CPU: programs of compiled kernel calls
     cuda_memory   memory of a call on a GPU: graphs of kernel launches
     library       compiles the handlers, which XLA calls, and registers them
+    host_calls    random numbers and joined arrays as custom calls on a CPU
     python_handlers, call_frame
                   handlers in Python, for machines without a C++ compiler
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <memory>
@@ -13,6 +14,12 @@
 #include <string>
 #include <unordered_map>
 #include <vector>
+
+#ifdef __linux__
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 #include "xla/ffi/api/ffi.h"
 
@@ -68,6 +75,21 @@ static std::unordered_map<int64_t, int64_t> running;  // number of calls, by kin
 static std::condition_variable stopped;
 static bool closed = false;
 
+// Shortest duration of a call, by kind.
+static std::unordered_map<int64_t, std::chrono::nanoseconds> durations;
+
+static void note_duration(int64_t kind, std::chrono::nanoseconds lasted) {
+  std::lock_guard<std::mutex> lock(guard);
+  auto [found, fresh] = durations.try_emplace(kind, lasted);
+  if (lasted < found->second) found->second = lasted;
+}
+
+static std::chrono::nanoseconds duration(int64_t kind) {
+  std::lock_guard<std::mutex> lock(guard);
+  auto found = durations.find(kind);
+  return found == durations.end() ? std::chrono::nanoseconds(0) : found->second;
+}
+
 extern "C" void simengine_set_callbacks(Make make, Grow grow) {
   make_memory = make;
   grow_arena = grow;
@@ -93,6 +115,7 @@ extern "C" void simengine_forget(int64_t kind) {
   std::unique_lock<std::mutex> lock(guard);
   stopped.wait(lock, [&] { return running.find(kind) == running.end(); });
   idle.erase(kind);
+  durations.erase(kind);
 }
 
 // Wait for the calls that run, and let later ones fail. Python calls this before its interpreter ends. A thread that
@@ -173,6 +196,65 @@ struct Work {
   }
 };
 
+// Keeps threads of XLA's pool off the processor of a thread that makes a call, while the call lasts.
+//
+// A kernel may wake a thread on the processor of the one that wakes it. Both then share it until the kernel balances
+// loads, which takes some milliseconds, and so may be longer than the call. Two system calls for each thread are worth it
+// if the call lasts much longer than they do.
+class Elsewhere {
+ public:
+  explicit Elsewhere(std::chrono::nanoseconds expected) {
+#ifdef __linux__
+    const int here = expected < LEAST ? -1 : sched_getcpu();
+    if (here < 0 || sched_getaffinity(getpid(), sizeof allowed, &allowed) != 0) return;
+    cpu_set_t others = allowed;
+    CPU_CLR(here, &others);
+    if (CPU_COUNT(&others) == 0) return;
+    std::lock_guard<std::mutex> lock(known);
+    if (process != getpid() || expected < LEAST_OF_A_THREAD * pool.size()) return;
+    own = tid();
+    moved = pool;
+    for (pid_t thread : moved) move(thread, others);
+#endif
+  }
+
+  ~Elsewhere() {
+#ifdef __linux__
+    for (pid_t thread : moved) move(thread, allowed);
+#endif
+  }
+
+  // The calling thread belongs to XLA's pool.
+  static void note() {
+#ifdef __linux__
+    thread_local bool noted = false;
+    if (noted) return;
+    noted = true;
+    std::lock_guard<std::mutex> lock(known);
+    if (process != getpid()) pool.clear();
+    process = getpid();
+    pool.push_back(tid());
+#endif
+  }
+
+#ifdef __linux__
+ private:
+  static pid_t tid() { return pid_t(syscall(SYS_gettid)); }
+
+  void move(pid_t thread, const cpu_set_t& to) {
+    if (thread != own) sched_setaffinity(thread, sizeof to, &to);  // which fails if the thread has ended
+  }
+
+  static constexpr std::chrono::microseconds LEAST{400}, LEAST_OF_A_THREAD{50};
+  static inline std::mutex known;
+  static inline std::vector<pid_t> pool;
+  static inline pid_t process = 0;  // that has these threads, which a fork does not have
+  std::vector<pid_t> moved;
+  cpu_set_t allowed;
+  pid_t own = 0;
+#endif
+};
+
 static ffi::Error step_once(ffi::ThreadPool& pool, ffi::RemainingArgs& arguments, ffi::RemainingRets& results,
                             int64_t kind) {
   std::string why;
@@ -214,11 +296,19 @@ static ffi::Error step_once(ffi::ThreadPool& pool, ffi::RemainingArgs& arguments
   work->num_shards = memory->num_shards;
   // A thread that starts late finds no shard left. The call therefore never waits for a thread that has not started.
   const int64_t helpers = std::min({int64_t(pool.num_threads()), memory->num_shards, most_threads}) - 1;
-  for (int64_t i = 0; i < helpers; ++i) pool.Schedule([work] { work->run(); });
-  work->run();
   {
+    const Elsewhere elsewhere(helpers > 0 ? duration(kind) : std::chrono::nanoseconds(0));
+    const auto began = std::chrono::steady_clock::now();
+    for (int64_t i = 0; i < helpers; ++i) {
+      pool.Schedule([work] {
+        Elsewhere::note();
+        work->run();
+      });
+    }
+    work->run();
     std::unique_lock<std::mutex> lock(work->mutex);
     work->ended.wait(lock, [&] { return work->done == work->num_shards; });
+    note_duration(kind, std::chrono::steady_clock::now() - began);
   }
   for (int64_t i = 0; i < memory->num_outputs && !work->failed; ++i) {
     auto wanted = results.get<ffi::AnyBuffer>(i);

@@ -20,6 +20,9 @@ from simengine.xla.python_handlers import python_handlers
 TARGET = "simengine_step"
 """Name of the custom call on every platform."""
 
+RANDOM_BITS, FOLD_IN, JOIN = "simengine_random_bits", "simengine_fold_in", "simengine_join"
+"""Names of the custom calls of `host_calls`."""
+
 MAKE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
 GROW = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 5, ctypes.c_void_p, ctypes.c_int64)
 MAKE_ON = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
@@ -44,6 +47,9 @@ def handlers(platform: str) -> Any:
         library = _compiled(platform)
     atexit.register(library.simengine_close)
     jax.ffi.register_ffi_target(TARGET, jax.ffi.pycapsule(library.simengine_step), platform=platform)
+    for name in (RANDOM_BITS, FOLD_IN, JOIN):
+        if hasattr(library, name):
+            jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(getattr(library, name)), platform=platform)
     return library
 
 
@@ -57,10 +63,10 @@ def build_handler(platform: str) -> Path:
     Raises:
         BackendError: the compiler could not compile the handler.
     """
-    name = {"cpu": "handler_host", "CUDA": "handler_cuda"}[platform]
-    source = (Path(__file__).parent / f"{name}.cpp").read_text()
+    names = {"cpu": ("handler_host", "calls_host"), "CUDA": ("handler_cuda",)}[platform]
+    source = "\n".join((Path(__file__).parent / f"{name}.cpp").read_text() for name in names)
     try:
-        return build_library(name, source, [*_OPTIONS, f"-I{jax.ffi.include_dir()}"])
+        return build_library(names[0], source, [*_OPTIONS, f"-I{jax.ffi.include_dir()}"])
     except BackendError as error:
         raise BackendError(f"XLA's handler of steps inside JAX programs could not be compiled ({error})") from error
 

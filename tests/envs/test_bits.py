@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import jax
@@ -14,6 +15,7 @@ from simengine_envs import Draw, PureEnv, Snapshot, Task
 from simengine_envs.options import task_class
 from simengine_envs.registration import REGISTRATIONS
 from simengine_envs.rounding import rounded
+from simengine_envs.written import written_for
 
 STEPS, LIMIT, NUMBERS = 50, 20, (1, 3, 64, 150)  # 64 worlds or fewer start episodes in one round, and 32 of more
 QUICK = ("CartPoleSwingUp-v0",)
@@ -144,6 +146,23 @@ def test_rounding_apart_changes_no_more_than_the_rounding() -> None:
         assert actual.keys() == expected.keys()
         for name, value in expected.items():
             np.testing.assert_allclose(actual[name], value, rtol=2e-5, atol=2e-6, err_msg=name)
+
+
+def test_wide_arrays_are_joined_by_a_call_on_a_processor() -> None:
+    def function(x: jax.Array) -> Any:
+        parts = [x * 2, x[:, :1], x[:, :0], jnp.abs(x[:, 1:])]
+        return jnp.concatenate(parts, axis=1), jnp.concatenate([part > 0 for part in parts], axis=-1)
+
+    x = jnp.asarray(np.random.default_rng(0).normal(size=(64, 9)), jnp.float32)
+    expected = function(x)
+    with written_for("host"):
+        whole = jax.jit(partial(rounded, function, jnp.uint32(0)))
+        assert whole.lower(x).as_text().count("simengine_join") >= 2
+        found = whole(x)
+        apart = jax.vmap(whole)(x.reshape(2, 32, 9))
+    for one, other, joined in zip(found, expected, apart, strict=True):
+        np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(joined.reshape(64, -1), other)
 
 
 def test_constants_of_numpy_that_were_used_in_single_precision_before() -> None:

@@ -1,4 +1,4 @@
-"""Random numbers of environments are those of JAX's own generator, whatever is drawn."""
+"""Random numbers of environments are those of JAX's own generator, whatever is drawn, and in every form."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 from simengine_envs.draw import Draw, Purpose, keys_of, of_episodes
+from simengine_envs.sums import sum_of_last
 from simengine_envs.threefry import fused
+from simengine_envs.written import written_for
 
 DRAWS: dict[str, Callable[[Any], Any]] = {
     "fold_in": lambda key: jax.random.key_data(jax.random.fold_in(key, 5)),
@@ -28,13 +30,38 @@ DRAWS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("double", [False, True])
+@pytest.mark.parametrize("backend", ["jax", "host"])
 @pytest.mark.parametrize("name", DRAWS)
-def test_fused_keys_give_the_numbers_of_jax(name: str, double: bool) -> None:
+def test_other_forms_give_the_numbers_of_jax(name: str, backend: str, double: bool) -> None:
+    """Operations that XLA fuses, and custom calls; five keys share the vectors of a call."""
     with jax.enable_x64(double):
         keys = jax.vmap(jax.random.key)(jnp.asarray([0, 1, 7, 2**31, 2**32 - 1], jnp.uint32))
-        expected, found = (jax.jit(jax.vmap(DRAWS[name]))(own) for own in (keys, fused(keys)))
+        with written_for(backend):
+            own = fused(keys)
+        assert ("called" in str(own.dtype)) == (backend == "host")
+        expected, found = (jax.jit(jax.vmap(DRAWS[name]))(given) for given in (keys, own))
         assert found.dtype == expected.dtype
         np.testing.assert_array_equal(found, expected)
+
+
+def test_calls_draw_under_every_transformation() -> None:
+    with written_for("host"):
+        keys = fused(keys_of(jnp.arange(6, dtype=jnp.uint32)))
+
+    def drawn(key: jax.Array) -> jax.Array:
+        return jax.random.uniform(jax.random.fold_in(key, 3), (4,))
+
+    expected = jnp.stack([drawn(key) for key in keys])
+    np.testing.assert_array_equal(jax.vmap(jax.vmap(drawn))(keys.reshape(2, 3)).reshape(6, 4), expected)
+    np.testing.assert_array_equal(jax.lax.map(jax.jit(drawn), keys), expected)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 78, 128, 129])
+def test_sums_have_the_same_bits_in_both_forms(count: int) -> None:
+    values = jnp.asarray(np.random.default_rng(count).normal(size=(3, count)), jnp.float32)
+    with written_for("host"):
+        found = sum_of_last(values)
+    np.testing.assert_array_equal(found, sum_of_last(values))
 
 
 def test_keys_of_other_generators_stay() -> None:
@@ -42,15 +69,19 @@ def test_keys_of_other_generators_stay() -> None:
     assert fused(keys) is keys
 
 
-def test_draws_follow_from_seed_episode_step_purpose_and_order() -> None:
+@pytest.mark.parametrize("backend", ["jax", "host"])
+def test_draws_follow_from_seed_episode_step_purpose_and_order(backend: str) -> None:
     keys, episodes, length = keys_of(jnp.arange(4, dtype=jnp.uint32)), jnp.arange(4), jnp.arange(4) * 10
-    draw = Draw(of_episodes(keys, episodes), length, Purpose.MEMORY, "float32")
-    draw.chance(0.5)
-    found = draw.normal((2,))
+    with written_for(backend):
+        draw = Draw(of_episodes(keys, episodes), length, Purpose.MEMORY, "float32")
+        draw.chance(0.5)
+        found, whole = draw.normal((2,)), draw.integers((5,), -3, 12)
     for world in range(4):
         key = jax.random.fold_in(jax.random.key(world), world)
-        key = jax.random.fold_in(jax.random.fold_in(key, world * 10 * len(Purpose) + Purpose.MEMORY), 2)
-        np.testing.assert_array_equal(found[world], jax.random.normal(key, (2,), jnp.float32))
+        key = jax.random.fold_in(key, world * 10 * len(Purpose) + Purpose.MEMORY)
+        second, third = (jax.random.fold_in(key, number) for number in (2, 3))
+        np.testing.assert_array_equal(found[world], jax.random.normal(second, (2,), jnp.float32))
+        np.testing.assert_array_equal(whole[world], jax.random.randint(third, (5,), -3, 12))
 
 
 def test_no_loop_is_left_in_a_program_that_draws() -> None:
