@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from functools import cache
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from simengine import NonFiniteError, Simulation, load_model
 from simengine.model import Model
 from tests.emission.worlds import BALL
+from tests.models import OWN
 
 WORLDS = 6
 
@@ -47,6 +49,49 @@ def test_a_bad_world_touches_no_other(value: float) -> None:
     assert bits(sims[0], others) == bits(sims[1], others)
     assert np.flatnonzero(np.asarray(sims[1].field("world_status"))).tolist() == [3]
     assert np.isfinite(np.asarray(sims[1].qpos)).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["two_arms", "contact_parameters"])
+def test_a_world_that_explodes_is_flagged_and_contained(name: str, dtype: str) -> None:
+    """Also where worlds have contacts, and Runge-Kutta evaluates a step four times."""
+    sims, others = [], [0, 1, 3, 4]
+    for value in (0.5, 1e30 if dtype == "float32" else 1e300):
+        sim = Simulation(load_model(OWN[name]), 5, backend="jax", dtype=dtype, on_nonfinite="freeze")
+        qvel = np.random.default_rng(3).normal(size=(5, sim.model.nv))
+        qvel[2] = value
+        sim.set_state(qvel=qvel)
+        sim.step(20)
+        sims.append(sim)
+    assert bits(sims[0], others) == bits(sims[1], others)
+    assert np.flatnonzero(np.asarray(sims[1].field("world_status"))).tolist() == [2]
+    assert np.isfinite(np.asarray(sims[1].qpos)).all()
+
+
+def test_a_nan_in_an_array_of_jax_is_named_by_the_step_that_meets_it() -> None:
+    sim, healthy = rolling(), rolling()
+    qpos = np.array(sim.qpos)
+    qpos[3, 1] = np.nan
+    with pytest.raises(ValueError, match=r"qpos holds nan at \[3, 1\]"):
+        sim.set_state(qpos=qpos)
+    sim.set_state(qpos=jnp.asarray(qpos))  # which would have to be waited for
+    with pytest.raises(NonFiniteError, match=r"world 3 \(in input\)"):
+        sim.step()
+    healthy.step()
+    others = [0, 1, 2, 4, 5]
+    assert bits(sim, others) == bits(healthy, others)
+
+
+@pytest.mark.parametrize("worlds", [[0], [5, 2]])
+def test_the_bits_of_a_world_depend_on_the_number_of_worlds_at_most_by_rounding(worlds: list[int]) -> None:
+    """JAX promises bits for each number of worlds: XLA compiles each anew."""
+    every = rolling()
+    some = Simulation(model(), len(worlds), backend="jax")
+    some.set_state(qpos=np.asarray(every.qpos)[worlds], qvel=np.asarray(every.qvel)[worlds], ctrl=[0.3, -0.2])
+    for sim in (every, some):
+        sim.step(20)
+    np.testing.assert_allclose(np.asarray(some.qpos), np.asarray(every.qpos)[worlds], rtol=0, atol=1e-5)
 
 
 def test_a_bad_world_is_named() -> None:

@@ -86,18 +86,20 @@ def test_a_model_of_some_hundred_bodies_agrees_with_mujoco_on_jax() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_ten_thousand_contacts_of_a_world_agree_with_mujoco(dtype: str) -> None:
-    mj = mujoco.MjModel.from_xml_string(plates(50, 200))
+@pytest.mark.parametrize("backend", ["host", pytest.param("jax", marks=pytest.mark.slow)])
+def test_ten_thousand_contacts_of_a_world_agree_with_mujoco(backend: str, dtype: str) -> None:
+    # JAX has a limit on the pairs of geoms, so there the spheres touch the floor alone
+    mj = mujoco.MjModel.from_xml_string(plates(50, 200, touching=backend == "host"))
     mj.opt.tolerance, mj.opt.ls_tolerance, before = 1e-15, 1e-15, peak()
     # plates that are pressed on the floor and slide
     qvel = np.tile([0.3, -0.2, -0.1, 0, 0, 0.5], 50) * np.repeat(np.random.default_rng(0).uniform(0.5, 1, 50), 6)
-    sim = agrees_after_a_step(mj, mj.qpos0, qvel, "host", dtype)
+    sim = agrees_after_a_step(mj, mj.qpos0, qvel, backend, dtype)
     sim.set_state(qpos=mj.qpos0, qvel=qvel)
     sim.forward()
     contacts = sim.contacts(0)
     assert contacts.ncon == 10_000
     assert np.abs(np.asarray(contacts.dist) + 5e-4).max() < 1e-5
-    assert peak() - before < MEMORY
+    assert peak() - before < MEMORY * (1 if backend == "host" else 2)
 
 
 def agrees_after_a_step(mj: mujoco.MjModel, qpos: np.ndarray, qvel: np.ndarray, backend: str, dtype: str) -> Simulation:
@@ -126,9 +128,11 @@ def chains(number: int, links: int) -> str:
     return f"<mujoco>{default}<worldbody>{''.join(bodies)}</worldbody></mujoco>"
 
 
-def plates(number: int, spheres: int) -> str:
-    """MJCF of plates of spheres that lie in the floor half a millimetre deep."""
-    geoms = "".join(f'<geom size="0.02" pos="{0.05 * (k % 20)} {0.05 * (k // 20)} 0"/>' for k in range(spheres))
+def plates(number: int, spheres: int, touching: bool = True) -> str:
+    """MJCF of plates of spheres that lie in the floor half a millimetre deep, and may touch each other or not."""
+    group = "" if touching else 'contype="0"'
+    places = ((0.05 * (k % 20), 0.05 * (k // 20)) for k in range(spheres))
+    geoms = "".join(f'<geom size="0.02" pos="{x} {y} 0" {group}/>' for x, y in places)
     bodies = (f'<body pos="{1.2 * (i % 8)} {0.7 * (i // 8)} 0.0195"><freejoint/>{geoms}</body>' for i in range(number))
     floor = '<geom type="plane" size="50 50 1"/>'
     return f'<mujoco><size memory="500M"/><worldbody>{floor}{"".join(bodies)}</worldbody></mujoco>'

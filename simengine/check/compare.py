@@ -11,7 +11,7 @@ import numpy as np
 
 from simengine.check.fields import FORWARD, STEPPED, Compared, as_exact_as_convex, as_exact_as_search
 from simengine.check.oracle import Evaluation, Oracle
-from simengine.check.order import contact_order, row_order
+from simengine.check.order import contact_order, marks, row_order
 from simengine.check.reordered import forward_in_order, step_in_order
 from simengine.check.report import FieldResult, relative_error, relative_errors
 from simengine.check.rounding import Rounding
@@ -27,6 +27,7 @@ WORLDS = 1024  # worlds per simulation; JAX would compile again for another numb
 _ROUNDINGS = 16.0
 _FEW = 0.05
 _HELD = 4.0
+_TOLD_BY = ("dist", "pos", "frame")
 _NEAREST = (mujoco.mjtSensor.mjSENS_GEOMDIST, mujoco.mjtSensor.mjSENS_GEOMNORMAL, mujoco.mjtSensor.mjSENS_GEOMFROMTO)
 
 Errors = list[tuple[int, float, float]]
@@ -58,19 +59,32 @@ def forward_fields(model: Model) -> tuple[Compared, ...]:
 
 
 def forward_errors(
-    model: Model, oracle: Oracle, evaluations: Sequence[Evaluation], backend: str, dtype: str
+    model: Model,
+    oracle: Oracle,
+    evaluations: Sequence[Evaluation],
+    backend: str,
+    dtype: str,
+    *,
+    with_own_contacts: bool = False,
 ) -> dict[str, Errors]:
-    """Errors of every field after `forward()`, by its name."""
+    """Errors of every field after `forward()`, by its name.
+
+    With `with_own_contacts`, they are errors against what MuJoCo makes of the engine's own contacts, where both list
+    the same ones.
+    """
     errors: dict[str, Errors] = {field.name: [] for field in FORWARD}
     for first in range(0, len(evaluations), WORLDS):
         part = list(evaluations[first : first + WORLDS])
         sim = Simulation(model, num_worlds=len(part), backend=backend, dtype=dtype, on_nonfinite="freeze")
         sim.set_state(**{name: np.array([getattr(e.state, name) for e in part]) for name in STATE_ARRAYS})
         sim.forward()
-        for i, evaluation in enumerate(part if heeds_order(model) else ()):
-            order = _other_order(sim, i, evaluation.fields["contact_geom"], evaluation.fields["contact_pos"])
-            if order is not None:
-                part[i] = evaluation._replace(fields=forward_in_order(oracle, evaluation.state, order))
+        for i, evaluation in enumerate(part if heeds_order(model) or with_own_contacts else ()):
+            told = marks(*(evaluation.fields[f"contact_{name}"] for name in _TOLD_BY))
+            order = _order(sim, i, evaluation.fields["contact_geom"], told)
+            if order is not None and (with_own_contacts or _is_other(order)):
+                contacts = sim.contacts(i)
+                given = {name: as_numpy(getattr(contacts, name)) for name in _TOLD_BY if with_own_contacts}
+                part[i] = evaluation._replace(fields=forward_in_order(oracle, evaluation.state, order, given))
         for field in FORWARD:
             if field.space == "world":
                 ours = as_numpy(sim.field(field.name))
@@ -158,8 +172,8 @@ def _as_ordered(
 ) -> bool:
     """Put into `after` what MuJoCo makes of a world's contacts in the engine's order; False if it cannot be said."""
     start = {name: values[world] for name, values in before.items()}
-    order = _other_order(sim, world, *oracle.contacts(start))
-    if order is None:
+    order = _order(sim, world, *oracle.contacts(start))
+    if order is None or not _is_other(order):
         return True
     data = step_in_order(oracle, start, order)
     for name, values in after.items() if data is not None else ():
@@ -170,7 +184,7 @@ def _as_ordered(
 def _arena_errors(sim: Simulation, world: int, evaluation: Evaluation) -> dict[str, tuple[float, float]]:
     """Errors of a world's contacts and rows."""
     contacts, rows = sim.contacts(world), sim.constraints(world)
-    ours = {f"contact_{name}": as_numpy(getattr(contacts, name)) for name in ("dist", "pos", "frame")}
+    ours = {f"contact_{name}": as_numpy(getattr(contacts, name)) for name in _TOLD_BY}
     ours["contact_geom"] = np.column_stack((contacts.geom1, contacts.geom2))
     ours |= {f"efc_{name}": as_numpy(getattr(rows, name)) for name in rows._fields}
     return arena_errors(ours, evaluation.fields)
@@ -188,9 +202,10 @@ def arena_errors(ours: Mapping[str, np.ndarray], theirs: Mapping[str, np.ndarray
     out = {"contact_geom": (differing, differing), "nefc": (missing, missing)}
     if differing:
         return out
-    order = contact_order(ours["contact_geom"], ours["contact_pos"], theirs["contact_pos"])
+    own, other = (marks(*(of[f"contact_{name}"] for name in _TOLD_BY)) for of in (ours, theirs))
+    order = contact_order(ours["contact_geom"], own, other)
     if len(order):
-        for name in ("contact_dist", "contact_pos", "contact_frame"):
+        for name in (f"contact_{part}" for part in _TOLD_BY):
             out[name] = relative_error(ours[name], theirs[name][order])
     if not missing and len(ours["efc_type"]):
         wanted = row_order(order, theirs["contact_efc_address"], theirs["efc_id"])
@@ -206,14 +221,17 @@ def heeds_order(model: Model) -> bool:
     return bool(option.noslip_iterations > 0 or option.solver == mujoco.mjtSolver.mjSOL_PGS)
 
 
-def _other_order(sim: Simulation, world: int, geoms: np.ndarray, pos: np.ndarray) -> np.ndarray | None:
-    """MuJoCo's index of each of the engine's contacts, if only the order within geom pairs is another; else None."""
+def _order(sim: Simulation, world: int, geoms: np.ndarray, other: np.ndarray) -> np.ndarray | None:
+    """MuJoCo's index of each of the engine's contacts, if both list contacts of the same geom pairs; else None."""
     contacts = sim.contacts(world)
     ours = np.column_stack((contacts.geom1, contacts.geom2))
     if count_differing(ours, geoms):
         return None
-    order = contact_order(ours, as_numpy(contacts.pos), pos)
-    return order if (np.diff(order) != 1).any() else None
+    return contact_order(ours, marks(*(as_numpy(getattr(contacts, name)) for name in _TOLD_BY)), other)
+
+
+def _is_other(order: np.ndarray) -> bool:
+    return bool((np.diff(order) != 1).any())
 
 
 def count_differing(ours: np.ndarray, theirs: np.ndarray) -> int:

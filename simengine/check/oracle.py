@@ -12,6 +12,7 @@ import numpy as np
 
 from simengine.check.chosen import Chosen, find_contacts
 from simengine.check.fields import FORWARD
+from simengine.check.order import marks
 from simengine.check.segments import undecided_segments
 from simengine.check.states import STATE_ARRAYS, State
 from simengine.check.touch import undecided_touch
@@ -107,12 +108,13 @@ class Oracle:
         mujoco.mj_energyVel(self.mj, self.data)
 
     def contacts(self, before: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        """Geom pairs (ncon, 2) and positions (ncon, 3) [m] of the contacts in a state, given by MuJoCo's names."""
+        """Geom pairs (ncon, 2) and `marks` (ncon, 7) of the contacts in a state, given by MuJoCo's names."""
         mujoco.mj_resetData(self.mj, self.data)
         for name, values in before.items():
             getattr(self.data, name)[:] = values
         find_contacts(self.mj, self.data)
-        return np.array(self.data.contact.geom), np.array(self.data.contact.pos)
+        contact = self.data.contact
+        return np.array(contact.geom), marks(contact.dist, contact.pos, contact.frame)
 
     def evaluate(self, state: State) -> Evaluation | None:
         """The fields and contacts of a state; None if a contact or limit is within NEAR of its margin, or if rounding

@@ -7,13 +7,24 @@ from typing import NamedTuple
 import numpy as np
 
 
-def contact_order(geoms: np.ndarray, pos: np.ndarray, other: np.ndarray) -> np.ndarray:
+def marks(dist: np.ndarray, pos: np.ndarray, frame: np.ndarray) -> np.ndarray:
+    """What tells the contacts of a pair apart, (n, 7): position [m], distance [m] and normal.
+
+    Args:
+        dist: (n,) distances [m].
+        pos: (n, 3) positions [m].
+        frame: (n, 9) or (n, 3, 3) contact frames, the normal first.
+    """
+    return np.column_stack((pos, dist, np.reshape(frame, (len(dist), 9))[:, :3]))
+
+
+def contact_order(geoms: np.ndarray, own: np.ndarray, other: np.ndarray) -> np.ndarray:
     """For each of our contacts, the other engine's contact that it is.
 
     Args:
         geoms: (n, 2) geom pairs, the same in both engines; contacts of one pair are consecutive.
-        pos: (n, 3) positions [m].
-        other: (n, 3) the other engine's.
+        own: (n, k) what tells our contacts apart, as `marks` gives it.
+        other: (n, k) the other engine's.
 
     Returns:
         (n,) indices of the other engine's contacts: among those of the same pair, the nearest that is not taken yet.
@@ -23,7 +34,7 @@ def contact_order(geoms: np.ndarray, pos: np.ndarray, other: np.ndarray) -> np.n
     for run in np.split(order.copy(), ends):
         left = list(run)
         for i in run if len(run) > 1 else ():
-            nearest = min(left, key=lambda j: float(np.abs(pos[i] - other[j]).max()))
+            nearest = min(left, key=lambda j: float(np.abs(own[i] - other[j]).max()))
             left.remove(nearest)
             order[i] = nearest
     return order

@@ -22,16 +22,19 @@ _OF_CONTACT = (
 _RK4, _EULER = mujoco.mjtIntegrator.mjINT_RK4, mujoco.mjtIntegrator.mjINT_EULER
 
 
-def forward_in_order(oracle: Oracle, state: State, order: np.ndarray) -> dict[str, np.ndarray]:
+def forward_in_order(
+    oracle: Oracle, state: State, order: np.ndarray, given: Mapping[str, np.ndarray] | None = None
+) -> dict[str, np.ndarray]:
     """MuJoCo's fields in a state, by the names of `FORWARD`, with contacts in another order.
 
     Args:
         oracle: MuJoCo on the model; its data is changed.
         state: the state.
         order: (ncon,) MuJoCo's own index of each contact.
+        given: fields of the contacts in that order, such as "pos", which take the place of MuJoCo's own.
     """
     oracle.forward(state)
-    _solve_again(oracle.mj, oracle.data, order, np.zeros(oracle.mj.nv))
+    _solve_again(oracle.mj, oracle.data, order, np.zeros(oracle.mj.nv), given or {})
     oracle.complete()
     return collect(oracle.mj, oracle.data)
 
@@ -51,16 +54,18 @@ def step_in_order(oracle: Oracle, before: Mapping[str, np.ndarray], order: np.nd
     for name, values in before.items():
         getattr(data, name)[:] = values
     mujoco.mj_forward(mj, data)
-    _solve_again(mj, data, order, before["qacc_warmstart"])
+    _solve_again(mj, data, order, before["qacc_warmstart"], {})
     (mujoco.mj_Euler if mj.opt.integrator == _EULER else mujoco.mj_implicit)(mj, data)
     return data
 
 
-def _solve_again(mj: mujoco.MjModel, data: mujoco.MjData, order: np.ndarray, warmstart: np.ndarray) -> None:
+def _solve_again(
+    mj: mujoco.MjModel, data: mujoco.MjData, order: np.ndarray, warmstart: np.ndarray, given: Mapping[str, np.ndarray]
+) -> None:
     """Reorder the contacts in `data`, which was evaluated, and evaluate what depends on their order."""
     for name in _OF_CONTACT:
         values = getattr(data.contact, name)
-        values[:] = np.array(values)[order]
+        values[:] = given[name].reshape(values.shape) if name in given else np.array(values)[order]
     data.qacc_warmstart[:] = warmstart
     mujoco.mj_makeConstraint(mj, data)
     mujoco.mj_island(mj, data)

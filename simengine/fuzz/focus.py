@@ -44,14 +44,20 @@ class Focus:
         states = {i: State("trajectory", *(s[name] for name in STATE_ARRAYS)) for i, s in starts.items()}
         return Focus(states, {}).evaluated(oracle, dtype)
 
+    def forward_errors(
+        self, model: Model, oracle: Oracle, backend: str, dtype: str, *, with_own_contacts: bool = False
+    ) -> dict[Place, float]:
+        """Relative errors in the states, maybe against what MuJoCo makes of the engine's own contacts."""
+        evaluations = self.evaluated(oracle, dtype)
+        if not evaluations:
+            return {}
+        numbers, theirs = list(evaluations), list(evaluations.values())
+        of_fields = forward_errors(model, oracle, theirs, backend, dtype, with_own_contacts=with_own_contacts)
+        return {(name, numbers[k]): error for name, errors in of_fields.items() for k, _, error in errors}
+
     def errors(self, model: Model, oracle: Oracle, backend: str, dtype: str) -> dict[Place, float]:
         """Relative errors of the engine on a model, of every field in every state and step that can be compared."""
-        out: dict[Place, float] = {}
-        evaluations = self.evaluated(oracle, dtype)
-        if evaluations:
-            numbers = list(evaluations)
-            of_fields = forward_errors(model, oracle, list(evaluations.values()), backend, dtype)
-            out |= {(name, numbers[k]): error for name, errors in of_fields.items() for k, _, error in errors}
+        out = self.forward_errors(model, oracle, backend, dtype)
         numbers = [i for i, before in self.starts.items() if _step_is_decided(oracle, before)]
         if numbers:
             steps = _stepped(oracle, [self.starts[i] for i in numbers])

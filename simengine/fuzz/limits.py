@@ -22,7 +22,6 @@ _SINGULAR, _HEAVIEST = 1e8, 1e15  # condition and, in float32, inertia beyond wh
 _LARGEST_INERTIA_ERROR = 2e-7  # relative, of the least inertia of a dof, beyond which it is
 _LARGEST_SPIN_ERROR = 5e-5  # relative to bias forces: their tolerance in float32
 _HARDEST = {"float64": 1e8, "float32": 1e5}  # efc_D beyond which it is
-_NUDGE = 1e-4  # [m] by which bodies and geoms are moved to break ties
 _REACH = 1.0  # [m] by which moved geoms may leave the boxes around them at most
 _MOST_DOFS = 60  # larger models take too long
 
@@ -68,16 +67,17 @@ def _has_rigid_path(mj: mujoco.MjModel) -> bool:
     return False
 
 
-def nudged(mj: mujoco.MjModel, turn: int) -> mujoco.MjModel:
-    """A copy whose bodies and geoms are moved a little, elsewhere in each turn, so that no two distances are equal."""
+def nudged(mj: mujoco.MjModel, size: float, turn: int) -> mujoco.MjModel:
+    """A copy whose bodies and geoms are moved by up to `size` [m], elsewhere in each turn, so that no distances are
+    equal and no faces parallel."""
     moved, rng = copy(mj), np.random.default_rng(turn)
-    moved.body_pos[1:] += _NUDGE * rng.uniform(-1, 1, moved.body_pos[1:].shape)
-    moved.body_quat[1:] += _NUDGE * rng.uniform(-1, 1, moved.body_quat[1:].shape)
+    moved.body_pos[1:] += size * rng.uniform(-1, 1, moved.body_pos[1:].shape)
+    moved.body_quat[1:] += size * rng.uniform(-1, 1, moved.body_quat[1:].shape)
     moved.body_quat[:] /= np.linalg.norm(moved.body_quat, axis=1, keepdims=True)
     moved.geom_sameframe[:] = 0  # geoms that lie where their bodies do
     moved.body_margin[:] += _REACH  # the boxes by which MuJoCo skips pairs are those of the geoms as they were
-    moved.geom_pos[:] += _NUDGE * rng.uniform(-1, 1, moved.geom_pos.shape)
-    moved.geom_quat[:] += _NUDGE * rng.uniform(-1, 1, moved.geom_quat.shape)
+    moved.geom_pos[:] += size * rng.uniform(-1, 1, moved.geom_pos.shape)
+    moved.geom_quat[:] += size * rng.uniform(-1, 1, moved.geom_quat.shape)
     moved.geom_quat[:] /= np.linalg.norm(moved.geom_quat, axis=1, keepdims=True)
     return moved
 

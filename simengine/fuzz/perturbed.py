@@ -16,7 +16,7 @@ from simengine.check.compare import arena_errors, heeds_order, world_errors
 from simengine.check.fields import AFTER_ROWS, ALONG_NORMALS, FORWARD, STEPPED
 from simengine.check.held import Terms, Unit, forward_with_rounded
 from simengine.check.oracle import Evaluation, Oracle, collect, dense_jacobian
-from simengine.check.order import contact_order
+from simengine.check.order import contact_order, marks
 from simengine.check.report import relative_error
 from simengine.check.states import STATE_ARRAYS
 from simengine.model.model import Model
@@ -100,7 +100,8 @@ class Perturbed:
         if arena["contact_geom"][1] or arena["nefc"][1]:
             self._take_contacts(largest)
             return
-        order = contact_order(found["contact_geom"], found["contact_pos"], evaluation.fields["contact_pos"])
+        told = (marks(of["contact_dist"], of["contact_pos"], of["contact_frame"]) for of in (found, evaluation.fields))
+        order = contact_order(found["contact_geom"], *told)
         reordered = heeds_order(self._model) and bool((np.diff(order) != 1).any())
         for field in FORWARD:
             if reordered and field.stage in AFTER_ROWS:
