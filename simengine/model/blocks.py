@@ -16,14 +16,15 @@ _NO_ISLANDS = int(mujoco.mjtDisableBit.mjDSBL_ISLAND)
 FEWEST_DOFS = 65
 """Fewest dofs of a world that is solved island by island; in smaller ones, this costs more than it saves."""
 
-FEWEST_DOFS_ON_A_CPU = 17
-"""The same on a CPU, where calls are cheap, and a single thread does the work, which grows as the cube of the dofs."""
+FEWEST_BEYOND_A_BLOCK = 80
+"""On a CPU calls are cheap, and smaller worlds are solved island by island: those whose dofs, times the blocks beyond
+the first, are at least so many. In others, vectors make the dense problem cheaper than what islands add to it."""
 
 MOST_DENSE_DOFS = 64
 """Most dofs of an island that is solved with dense matrices; for larger ones, sparse matrices cost less."""
 
 
-def worth_blocks(mj: mujoco.MjModel, fewest: int = FEWEST_DOFS) -> bool:
+def worth_blocks(mj: mujoco.MjModel, on_a_cpu: bool = False) -> bool:
     """Whether a model has enough dofs, in enough trees, to be solved island by island.
 
     PGS does not converge, so its result depends on which rows are solved together. MuJoCo's islands consist of trees,
@@ -34,7 +35,8 @@ def worth_blocks(mj: mujoco.MjModel, fewest: int = FEWEST_DOFS) -> bool:
         return False
     blocks = len(_boundaries(mj)) - 1
     as_mujoco = blocks == mj.ntree and not mj.opt.disableflags & _NO_ISLANDS
-    return bool(mj.nv >= fewest and blocks > 1 and (mj.opt.solver != _PGS or as_mujoco))
+    enough = mj.nv >= FEWEST_DOFS or (on_a_cpu and mj.nv * (blocks - 1) >= FEWEST_BEYOND_A_BLOCK)
+    return bool(enough and blocks > 1 and (mj.opt.solver != _PGS or as_mujoco))
 
 
 def block_table(mj: mujoco.MjModel, split: bool) -> tuple[dict[str, np.ndarray], dict[str, int]]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from simengine.errors import UnsupportedModelError
 from simengine.model.actuators import needs_general_actuation
-from simengine.model.blocks import FEWEST_DOFS_ON_A_CPU, block_table, worth_blocks
+from simengine.model.blocks import block_table, worth_blocks
 from simengine.model.build import build_arrays, build_options, build_sizes, initial_state, search_sizes, typed
 from simengine.model.colliders import MOST_LISTED, Census, collider_table, most_slots, take_census
 from simengine.model.hfields import most_cells
@@ -201,7 +201,7 @@ class ModelTable:
 
         What `solve_by_islands` chose is kept.
         """
-        if self.has_islands or self._split_was_chosen or not worth_blocks(self.mj, FEWEST_DOFS_ON_A_CPU):
+        if self.has_islands or self._split_was_chosen or not worth_blocks(self.mj, on_a_cpu=True):
             return self
         other = copy(self)
         other.arrays, other.sizes = dict(self.arrays), dict(self.sizes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from functools import cache
 
 import mujoco
@@ -53,6 +54,17 @@ def test_no_hash_depends_on_the_shards(name: str) -> None:
     for executor, shards in (("threads", 3), ("shuffled", WORLDS)):
         found = play.play(CASES[name], "host", executor, "float32", shards)
         assert found.hash == serial(name, "float32").hash, f"{executor}, {shards} shards"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="the flags are those of x86-64")
+@pytest.mark.parametrize("flags", ["-mno-avx512f", "-mno-avx512f -mno-avx2 -mno-avx"])
+@pytest.mark.parametrize("name", ["dual, PGS, elliptic", "linkage, noslip, equalities"])
+def test_no_hash_depends_on_the_width_of_vectors(name: str, flags: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows take a multiple of four words, and a vector may have two, four, eight or sixteen."""
+    wide = serial(name, "float64").hash
+    monkeypatch.setenv("CXXFLAGS", f"-O1 {flags}")
+    assert play.play(CASES[name], "host", "serial", "float64").hash == wide
 
 
 def test_the_cases_use_every_part_of_the_physics() -> None:

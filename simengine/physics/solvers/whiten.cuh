@@ -79,8 +79,8 @@ DEVICE void whiten_in_vectors(const Model& m, const Rows& rows, const real* qLD,
         column[i] = x;
       }
     }
-    for (int k = nv; k % VECTOR_WIDTH; ++k) column[k] = Lanes{};
-    for (int k = 0; k < nv; k += VECTOR_WIDTH) {
+    for (int k = nv; k < stride || k % VECTOR_WIDTH; ++k) column[k] = Lanes{};
+    for (int k = 0; k < stride; k += VECTOR_WIDTH) {
       transpose(column + k);
       for (int i = 0; i < number; ++i) {
         store_words(efc_Y + size_t(first + i) * stride + k, column[k + i], stride - k);
