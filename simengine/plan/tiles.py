@@ -118,7 +118,7 @@ INTEGRATOR_KERNELS: tuple[Kernel, ...] = tuple(
 
 def integrates_in_tiles(model: ModelTable) -> bool:
     """Whether a tiled kernel integrates the worlds of a model, where there is one for its integrator."""
-    return _has_small_blocks(model) if model.has_islands else model.nv <= MOST_SOLVED_DOFS
+    return _has_small_blocks(model) if model.has_islands else model.nv <= _MOST_INTEGRATED_DOFS
 
 
 def integrator_in_tiles(kernel: Kernel) -> Kernel:
@@ -138,6 +138,9 @@ LEAST_WORLDS = 4
 
 _MOST_FACTORED_DOFS = 64
 """Larger matrices are factored world by world."""
+
+_MOST_INTEGRATED_DOFS = 96
+"""The dense inertia of a tile of larger worlds would not stay in the second-level cache of a core."""
 
 _MOST_DOFS = 256
 """The frames and the inertia of a tile of larger worlds would not stay in the second-level cache of a core."""
