@@ -73,6 +73,7 @@ _HEADERS_AFTER_MODEL = (
     "broadphase.cuh",
     "row_blocks.cuh",
     "rows.cuh",
+    "contact_rows.cuh",
     "equality.cuh",
     "blocks.cuh",
     "energy.cuh",

@@ -85,9 +85,12 @@ COUNTING_KERNELS: tuple[Kernel, ...] = (COUNTING, COUNTING_GENERAL)
 
 
 def without_inertia(smooth: Kernel) -> Kernel:
-    """What is left of a kernel of smooth forces beside the tiled kernel of the inertia."""
+    """What is left of a kernel of smooth forces beside the tiled kernel of the inertia.
+
+    Moments of actuators, most of which are zero, stay in scratch unless somebody reads them later.
+    """
     stages = tuple(stage for stage in smooth.stages if stage not in (CRB, *_INERTIAL))
-    return replace(smooth, name=f"{smooth.name}_rest", stages=stages)
+    return replace(smooth, name=f"{smooth.name}_rest", stages=stages, direct=frozenset())
 
 
 REST_KERNELS: tuple[Kernel, ...] = (without_inertia(SMOOTH_GENERAL), without_inertia(SMOOTH_ADHESION))
