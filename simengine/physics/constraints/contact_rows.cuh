@@ -4,8 +4,8 @@
 
 #if LANES == 1 && !SIMENGINE_GPU
 // The rows of contact k from row `first` on: velocity along the axes of the contact frame, then about them. For a
-// pyramid: the normal plus and minus each of the other axes times its friction. Other dofs than those on the branches of
-// its two bodies have zeros.
+// pyramid: the normal plus and minus each of the other axes times its friction. Dofs beside the branches of the two
+// bodies have zeros.
 template <class Rows>
 DEVICE void contact_rows(const Model& m, const Rows& jacobian, int k, int cand, int first, const real* contact_pos,
                          const real* contact_frame, const real* subtree_com, const real* cdof) {
