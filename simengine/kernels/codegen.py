@@ -87,6 +87,7 @@ _HEADERS_AFTER_MODEL = (
     "random.cuh",
     "row_law.cuh",
     "unit_rows.cuh",
+    "plain_rows.cuh",
     "weighted_rows.cuh",
     "primal.cuh",
     "newton_tile.cuh",
