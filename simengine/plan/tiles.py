@@ -85,9 +85,12 @@ COUNTING_KERNELS: tuple[Kernel, ...] = (COUNTING, COUNTING_GENERAL)
 
 
 def without_inertia(smooth: Kernel) -> Kernel:
-    """What is left of a kernel of smooth forces beside the tiled kernel of the inertia."""
+    """What is left of a kernel of smooth forces beside the tiled kernel of the inertia.
+
+    Moments of actuators, most of which are zero, stay in scratch unless somebody reads them later.
+    """
     stages = tuple(stage for stage in smooth.stages if stage not in (CRB, *_INERTIAL))
-    return replace(smooth, name=f"{smooth.name}_rest", stages=stages)
+    return replace(smooth, name=f"{smooth.name}_rest", stages=stages, direct=frozenset())
 
 
 REST_KERNELS: tuple[Kernel, ...] = (without_inertia(SMOOTH_GENERAL), without_inertia(SMOOTH_ADHESION))
@@ -118,7 +121,7 @@ INTEGRATOR_KERNELS: tuple[Kernel, ...] = tuple(
 
 def integrates_in_tiles(model: ModelTable) -> bool:
     """Whether a tiled kernel integrates the worlds of a model, where there is one for its integrator."""
-    return _has_small_blocks(model) if model.has_islands else model.nv <= MOST_SOLVED_DOFS
+    return _has_small_blocks(model) if model.has_islands else model.nv <= _MOST_INTEGRATED_DOFS
 
 
 def integrator_in_tiles(kernel: Kernel) -> Kernel:
@@ -138,6 +141,9 @@ LEAST_WORLDS = 4
 
 _MOST_FACTORED_DOFS = 64
 """Larger matrices are factored world by world."""
+
+_MOST_INTEGRATED_DOFS = 96
+"""The dense inertia of a tile of larger worlds would not stay in the second-level cache of a core."""
 
 _MOST_DOFS = 256
 """The frames and the inertia of a tile of larger worlds would not stay in the second-level cache of a core."""

@@ -6,12 +6,6 @@
 DEVICE void contact_column(const Model& m, int v, int k, const ContactSides& sides, const real* cdof,
                            const real* contact_frame, int c, real* out) {
   real relative[3] = {0, 0, 0}, column[3];
-#if !SIMENGINE_GPU
-  if (v >= m.nv() || (!moves(m, v, sides.body[0]) && !moves(m, v, sides.body[1]))) {
-    for (int i = 0; i < 4; ++i) out[i] = 0;
-    return;
-  }
-#endif
   if (v < m.nv() && moves(m, v, sides.body[0])) {
     side_jacobian(v, sides.arm[0], cdof, column);
     for (int i = 0; i < 3; ++i) relative[i] -= column[i];
@@ -86,6 +80,13 @@ DEVICE void constraint(const Model& m, const real* qpos, const real* qvel, const
   contact_addresses<false>(m, limits, ncon[0], contact_dist, contact_cand, contact_efc_address, efc_pos, efc_margin,
                            efc_type, efc_id);
   lane_sync();
+#if LANES == 1 && !SIMENGINE_GPU
+  for (int k = 0; k < ncon[0]; ++k) {
+    const int c = contact_cand[k], first = contact_efc_address[k];
+    if (first < 0) continue;
+    contact_rows(m, DenseRows{efc_J, stride}, k, c, first, contact_pos, contact_frame, subtree_com, cdof);
+  }
+#else
   LANE_FOR_TABLE(k, ncon[0], v, stride,
                  const ContactSides sides = contact_sides(m, contact_cand[k], contact_pos + 3 * k, subtree_com)) {
     const int c = contact_cand[k], first = contact_efc_address[k];
@@ -94,6 +95,7 @@ DEVICE void constraint(const Model& m, const real* qpos, const real* qvel, const
     contact_column(m, v, k, sides, cdof, contact_frame, c, column);
     ROLLED for (int edge = 0; edge < rows_of(m, c); ++edge) efc_J[(first + edge) * stride + v] = column[edge];
   }
+#endif
   lane_sync();
   RowVelocities velocities;
   LANE_FOR(r, nefc[0]) {

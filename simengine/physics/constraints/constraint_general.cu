@@ -76,12 +76,6 @@ DEVICE void contact_columns(const Model& m, int v, int k, int c, const ContactSi
     return;
   }
   real linear[3] = {0, 0, 0}, angular[3] = {0, 0, 0}, column[3], along[6];
-#if !SIMENGINE_GPU
-  if (!moves(m, v, sides.body[0]) && !moves(m, v, sides.body[1])) {
-    for (int i = 0; i < rows; ++i) out[i * stride] = 0;
-    return;
-  }
-#endif
   for (int side = 0; side < 2; ++side) {
     if (!moves(m, v, sides.body[side])) continue;
     const real sign = side ? R(1.0) : R(-1.0);
@@ -218,6 +212,13 @@ DEVICE void every_row(const Model& m, const real* qpos, const real* qvel, const 
   contact_addresses<true>(m, limits, ncon[0], contact_dist, contact_cand, contact_efc_address, efc_pos, efc_margin,
                           efc_type, efc_id);
   lane_sync();
+#if LANES == 1 && !SIMENGINE_GPU
+  for (int k = 0; k < ncon[0]; ++k) {
+    const int cand = contact_cand[k], first = contact_efc_address[k];
+    if (first < 0) continue;
+    contact_rows(m, jacobian, k, cand, first, contact_pos, contact_frame, subtree_com, cdof);
+  }
+#else
   LANE_FOR_TABLE(k, ncon[0], column, stride,
                  const auto contact = columns_of(m, jacobian, k, contact_cand[k], contact_pos, subtree_com)) {
     const int cand = contact_cand[k], first = contact_efc_address[k];
@@ -226,6 +227,7 @@ DEVICE void every_row(const Model& m, const real* qpos, const real* qvel, const 
                     jacobian.J + size_t(first) * stride + column);
     ROLLED for (int i = 0; i < rows_of(m, cand); ++i) jacobian.touch(first + i, column, contact.dofs);
   }
+#endif
   lane_sync();
   // (4) regularisation and reference acceleration
   RowConstants constants = {0, 0, 0, 0};

@@ -52,7 +52,7 @@ struct DenseRows {
   DEVICE_METHOD void touch(int r, int c, const AllDofs& dofs) const {}
   DEVICE_METHOD int width(const Model& m, const AllDofs& dofs) const { return m.nv(); }
 
-  // The column of a dof of the row's first block.
+  // The column of a dof of the row's blocks.
   DEVICE_METHOD int column(const AllDofs& dofs, int v) const { return v; }
 };
 
@@ -83,7 +83,9 @@ struct SparseRows {
     if (c == 1) efc_block[2 * r + 1] = dofs.block2;
   }
   DEVICE_METHOD int width(const Model& m, const DofsOfBlocks& dofs) const { return dofs.n1 + dofs.n2; }
-  DEVICE_METHOD int column(const DofsOfBlocks& dofs, int v) const { return v - dofs.dof1; }
+  DEVICE_METHOD int column(const DofsOfBlocks& dofs, int v) const {
+    return v >= dofs.dof1 && v < dofs.dof1 + dofs.n1 ? v - dofs.dof1 : dofs.n1 + v - dofs.dof2;
+  }
 };
 
 // A dof that length `id` depends on.

@@ -20,7 +20,7 @@ DEVICE void euler(const Model& m, const real* qM, const real* qfrc_smooth, const
   lane_sync();
   if (m.opt_eulerdamp()) {
 #ifdef TILE
-    solve_damped(next_qvel, qM, m.dof_damping(), h, force, hessian, nv);
+    solve_damped(m, next_qvel, qM, m.dof_damping(), h, force, hessian, nv);
 #else
     SymRows M;
     sym_load(&M, qM, nv);

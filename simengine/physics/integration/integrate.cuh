@@ -63,8 +63,48 @@ DEVICE truth acceleration_usable(const Model& m, const real* qacc_smooth, const 
   return usable;
 }
 
+// Larger inertias are factored from the last row on, as in vector_matrices.cuh.
+#define MOST_FORWARD_IN_TILES 32
+
+// x = (A + scale diag(d))^-1 b for such an inertia, as solve_with_rows_in_vectors without rows: each tree is eliminated
+// from its leaves to its root, and the entries of two branches are zero and stay so.
+DEVICE void solve_damped_trees(const Model& m, real* x, const real* A, const Part& d, real scale, const real* b,
+                               real* H, int n) {
+  const auto above = [&](int v) { return m.dof_parentid()[v]; };
+  for (int i = 0; i < n; ++i) {
+    for (int j = above(i); j >= 0; j = above(j)) H[i * n + j] = A[i * n + j] + R(0.0);
+    H[i * n + i] = A[i * n + i] + R(0.0);
+    H[i * n + i] += scale * d[i];
+    x[i] = b[i] + R(0.0);
+  }
+  for (int k = n - 1; k >= 0; --k) {
+    real* row = H + k * n;
+    const real pivot = sqrt_(select(row[k] > 0, row[k], REAL_MAX)), inverse = R(1.0) / pivot, solved = x[k] / pivot;
+    for (int j = above(k); j >= 0; j = above(j)) {
+      row[j] *= inverse;
+      x[j] = fma_(row[j], -solved, x[j]);
+    }
+    for (int i = above(k); i >= 0; i = above(i)) {
+      const real taken = -row[i];
+      for (int j = i; j >= 0; j = above(j)) H[i * n + j] = fma_(taken, row[j], H[i * n + j]);
+    }
+    row[k] = pivot;
+    x[k] = solved + R(0.0);
+  }
+  for (int k = 0; k < n; ++k) {
+    x[k] = x[k] / H[k * n + k];
+    const int last = m.body_last()[m.dof_bodyid()[k]];
+    for (int i = k + 1; i < n && m.dof_bodyid()[i] <= last; ++i) x[i] = fma_(-x[k], H[i * n + k], x[i]);
+  }
+}
+
 // x = (A + scale diag(d))^-1 b, as solve_with_rows without rows.
-DEVICE void solve_damped(real* x, const real* A, const Part& d, real scale, const real* b, real* H, int n) {
+DEVICE void solve_damped(const Model& m, real* x, const real* A, const Part& d, real scale, const real* b, real* H,
+                         int n) {
+  if (n > MOST_FORWARD_IN_TILES) {
+    solve_damped_trees(m, x, A, d, scale, b, H, n);
+    return;
+  }
   for (int i = 0; i < n; ++i) {
     for (int j = 0; j <= i; ++j) H[i * n + j] = A[i * n + j] + R(0.0);
     H[i * n + i] += scale * d[i];

@@ -438,6 +438,19 @@ DEVICE_CALL REAL solve_with_rows_in_vectors(REAL* x, const REAL* A, const REAL* 
   return norm;
 }
 
+// The sum of all entries of a vector: those of its second half are added to those of the first, and so on.
+template <int HALF, int... J>
+DEVICE Lanes add_from(Lanes x, std::integer_sequence<int, J...>) {
+  return x + blend<(J + HALF) % VECTOR_WIDTH...>(x, x);
+}
+DEVICE REAL sum_of_halves(Lanes x) {
+  const std::make_integer_sequence<int, VECTOR_WIDTH> all;
+  if (VECTOR_WIDTH > 8) x = add_from<VECTOR_WIDTH / 2 < 8 ? 1 : 8>(x, all);
+  if (VECTOR_WIDTH > 4) x = add_from<VECTOR_WIDTH / 2 < 4 ? 1 : 4>(x, all);
+  if (VECTOR_WIDTH > 2) x = add_from<VECTOR_WIDTH / 2 < 2 ? 1 : 2>(x, all);
+  return add_from<1>(x, all)[0];
+}
+
 // Dot product of two functions of an index below n, which return vectors of entries from that index on, zero from n on.
 // Sixteen partial sums are added up in one order, whatever the width of the vectors.
 template <class Left, class Right>
@@ -449,10 +462,9 @@ DEVICE REAL dot_in_vectors(int n, const Left& left, const Right& right) {
       sum[p] = vector_fma(left(begin + p * VECTOR_WIDTH), right(begin + p * VECTOR_WIDTH), sum[p]);
     }
   }
-  REAL* word = reinterpret_cast<REAL*>(sum);
-  for (int half = 8; half; half /= 2) {
-    for (int i = 0; i < half; ++i) word[i] += word[i + half];
+  for (int far = parts / 2; far; far /= 2) {
+    for (int p = 0; p < far; ++p) sum[p] += sum[p + far];
   }
-  return word[0];
+  return sum_of_halves(sum[0]);
 }
 #endif

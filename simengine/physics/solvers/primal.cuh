@@ -11,6 +11,9 @@ struct Point {
 
 // Cost of the rows at residuals jar; `force` and `weight` as in row_law.
 DEVICE real rows_cost(const Model& m, const Rows& rows, const real* jar, real* force, real* weight) {
+#ifdef PLAIN_ROWS
+  if (are_plain(m)) return plain_rows_cost(rows, jar, force, weight);
+#endif
   real cost = 0;
   LANE_FOR(r, rows.n) {
     const int dim = rows_together(m, rows, r);
@@ -99,12 +102,22 @@ DEVICE real line_noise(real linear, real quadratic, real rows) {
 // derivative is within `tolerance`, or is rounding. `lines` is scratch, MAX_CONE_ROWS words for each row.
 DEVICE real primal_line_search(const Model& m, const Rows& rows, const real* jar, const real* jv, real linear,
                                real quadratic, real tolerance, real* lines) {
-  LANE_FOR(r, rows.n) put_line(m, rows, r, jar + r, jv + r, lines + MAX_CONE_ROWS * r);
+#ifdef PLAIN_ROWS
+  const bool plain = are_plain(m);
+  if (!plain)
+#endif
+    LANE_FOR(r, rows.n) put_line(m, rows, r, jar + r, jv + r, lines + MAX_CONE_ROWS * r);
   lane_sync();
   real low = 0, high = -1, alpha = 1;
   ROLLED for (int iteration = 0; iteration < m.opt_ls_iterations(); ++iteration) {
     LineLaw sum = {0, 0, 0};
-    LANE_FOR(r, rows.n) {
+#ifdef PLAIN_ROWS
+    if (plain) sum = plain_line_law(rows, jar, jv, alpha);
+    const int prepared = plain ? 0 : rows.n;
+#else
+    const int prepared = rows.n;
+#endif
+    LANE_FOR(r, prepared) {
       const LineLaw law = line_law(lines + MAX_CONE_ROWS * r, alpha);
       sum.first += law.first;
       sum.second += law.second;

@@ -26,6 +26,16 @@ DEVICE void trees_of_rows(const Model& m, const Rows& rows, unsigned* trees) {
     }
     if (lane() < count) trees[first + lane()] = touched;
   }
+#elif defined(MATRIX_VECTORS)
+  for (int r = 0; r < rows.n; ++r) {
+    const real* row = rows.J + size_t(r) * stride;
+    unsigned touched = 0;
+    for (int v = 0; v < nv; v += VECTOR_WIDTH) {
+      unsigned there = bits_of(load_words(row + v, nv - v) != Lanes{});
+      for (; there; there &= there - 1) touched |= 1u << m.dof_treeid()[v + __builtin_ctz(there)];
+    }
+    trees[r] = touched;
+  }
 #else
   LANE_FOR(r, rows.n) {
     unsigned touched = 0;
@@ -110,6 +120,15 @@ DEVICE void find_islands(const Model& m, const Rows& rows, int* efc_island, int*
     lane_sync();
     return;
   }
+#if LANES == 1 && !SIMENGINE_GPU
+  int placed = 0;
+  for (int island = 0; placed < n; ++island) {
+    for (int r = 0; r < n; ++r) {
+      if (efc_island[r] == island) efc_order[placed++] = r;
+    }
+  }
+  return;
+#endif
   LANE_FOR(r, n) {
     int place = 0;
     const int own = efc_island[r];

@@ -147,6 +147,9 @@ DEVICE bool is_quadratic(const Model& m, const Rows& rows, int r, int dim, const
 
 // Is the cost quadratic along a full step, which then ends at the optimum?
 DEVICE bool is_full_step(const Model& m, const Rows& rows, const real* jar, const real* jv) {
+#ifdef PLAIN_ROWS
+  if (are_plain(m)) return plain_full_step(rows, jar, jv);
+#endif
   int bends = 0;
   lane_sync();
   LANE_FOR(r, rows.n) {

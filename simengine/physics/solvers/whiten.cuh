@@ -63,6 +63,7 @@ DEVICE void whiten_in_vectors(const Model& m, const Rows& rows, const real* qLD,
     }
     for (int k = 0; k < nv; k += PANEL) {
       const int end = k + PANEL < nv ? k + PANEL : nv;
+      if (end == k + PANEL && !has_bits(any_bits(column[k], column[k + 1], column[k + 2], column[k + 3]))) continue;
       for (int j = k; j < end; ++j) {
         const Lanes own = column[j] = column[j] / every(qLD[j * nv + j]);
         norm = vector_fma(own, own, norm);
@@ -70,12 +71,12 @@ DEVICE void whiten_in_vectors(const Model& m, const Rows& rows, const real* qLD,
         for (int i = j + 1; i < end; ++i) column[i] = vector_fma(every(-qLD[i * nv + j]), own, column[i]);
       }
       if (end == nv) break;
-      const Lanes own[PANEL] = {column[k], column[k + 1], column[k + 2], column[k + 3]};
+      const Lanes own[PANEL] = {-column[k], -column[k + 1], -column[k + 2], -column[k + 3]};
       for (int i = end; i < nv; ++i) {
         const real* L = qLD + i * nv + k;
         Lanes x = column[i];
 #pragma GCC unroll 4
-        for (int j = 0; j < PANEL; ++j) x = vector_fma(every(-L[j]), own[j], x);
+        for (int j = 0; j < PANEL; ++j) x = vector_fma(every(L[j]), own[j], x);
         column[i] = x;
       }
     }
