@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from simengine.backends.select import available_backends
-from simengine.cli.bench.peers.agreement import compare
+from simengine.cli.bench.peers.agreement import _Jitter, compare
 from simengine.cli.bench.peers.engine import Engine, OverflowedError
 from simengine.cli.bench.peers.models import SETS, chosen_models
 from simengine.cli.bench.peers.mujoco_cpu import Batch, Rollout
@@ -260,3 +260,19 @@ def test_rounding_decides_where_geoms_just_touch() -> None:
         engine.prepare(problem)
         agreement = compare(engine, problem)
         assert (agreement.worlds, agreement.outside, agreement.borderline) == (1, 1, borderline)
+
+
+def test_rounding_moves_vertices_of_meshes() -> None:
+    """Faces that are parallel but for a rounding of their corners may be either of them, so corners move, too."""
+    mj = mujoco.MjModel.from_xml_string(
+        "<mujoco><asset><mesh name='m' vertex='0 0 0 1 0 0 0 1 0 0 0 1'/></asset>"
+        "<worldbody><body><freejoint/><geom type='mesh' mesh='m'/></body></worldbody></mujoco>"
+    )
+    before, size = mj.mesh_vert.copy(), 1e-5
+    state = State(mj.qpos0[None], np.zeros((1, mj.nv)), np.zeros((1, 0)))
+    jitter = _Jitter(Problem("mesh", mj, state, np.zeros((1, 1, 0))), state, size)
+    assert not jitter.decides(0, np.array([0.0, 0.0, -9.81, 0.0, 0.0, 0.0]), 1e-3)
+    moved = np.abs(jitter._mj.mesh_vert - before)
+    assert (moved > 0).any()
+    assert (moved <= 1.1 * size * np.abs(before)).all()
+    np.testing.assert_array_equal(mj.mesh_vert, before)
