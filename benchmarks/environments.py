@@ -11,10 +11,10 @@ For each task and number of worlds it measures
     array     a step of the vector environment from Python, by kind of arrays
 
 The bare steps are the difference between a loop whose steps make the physics twice, on the same states, and the loop
-itself. All times are medians over repeats [ms a step of all worlds]. The two loops take turns, and the share of the bare
-steps that a step takes beyond them is that of each turn: its median and quartiles are given. On a CPU that has other work, `--clock processor`
-times the processor instead of the wall. On c idle cores the share beyond the physics is then up to c times as large,
-since the physics has all cores and the rest often one.
+itself. All times are medians over repeats [ms a step of all worlds]. The two loops take turns, and each turn gives a
+share of the bare steps that a step takes beyond them, whose quartiles are given. On a CPU that has other work, `--clock
+processor` times the processor instead of the wall. On c idle cores the share beyond the physics is then up to c times
+as large, since the physics has all cores and the rest often one.
 """
 
 from __future__ import annotations
