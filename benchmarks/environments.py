@@ -5,14 +5,16 @@ Gymnasium's tasks.
 
 For each task and number of worlds it measures
 
-    step      a step of the pure environment inside `lax.scan`, under random actions
+    step      a step of the pure environment inside `lax.scan`, under random actions; observations, rewards and all else
+              that it reports are computed in every step
     physics   the bare steps of the engine on the states of these environments, with the fields that the task reads
     array     a step of the vector environment from Python, by kind of arrays
 
 The bare steps are the difference between a loop whose steps make the physics twice, on the same states, and the loop
-itself. All times are medians over repeats [ms a step of all worlds]. On a CPU that has other work, `--clock processor`
-times the processor instead of the wall. On c idle cores the share beyond the physics is then up to c times as large,
-since the physics has all cores and the rest often one.
+itself. All times are medians over repeats [ms a step of all worlds]. The two loops take turns, and each turn gives a
+share of the bare steps that a step takes beyond them, whose quartiles are given. On a CPU that has other work, `--clock
+processor` times the processor instead of the wall. On c idle cores the share beyond the physics is then up to c times
+as large, since the physics has all cores and the rest often one.
 """
 
 from __future__ import annotations
@@ -47,10 +49,10 @@ TASKS = ("Ant", "HalfCheetah", "Hopper", "Walker2d", "Humanoid", "InvertedPendul
 CLOCKS = {"wall": perf_counter, "processor": process_time}
 
 
-def medians(
+def times_of(
     runs: dict[str, Callable[[], Any]], steps: int, repeats: int, clock: Callable[[], float] = perf_counter
-) -> dict[str, float]:
-    """Median times of functions that make `steps` steps [ms a step]. The functions take turns."""
+) -> dict[str, list[float]]:
+    """Times of functions that make `steps` steps, in every repeat [ms a step]. The functions take turns."""
     found: dict[str, list[float]] = {name: [] for name in runs}
     for run in runs.values():
         jax.block_until_ready(run())
@@ -59,7 +61,7 @@ def medians(
             began = clock()
             jax.block_until_ready(run())
             found[name].append((clock() - began) / steps * 1e3)
-    return {name: statistics.median(times) for name, times in found.items()}
+    return found
 
 
 def loops(env: PureEnv, worlds: int, steps: int) -> dict[str, Callable[[], Any]]:
@@ -71,18 +73,19 @@ def loops(env: PureEnv, worlds: int, steps: int) -> dict[str, Callable[[], Any]]
     def actions(seed: int, number: int) -> jax.Array:
         return jax.random.uniform(jax.random.key(seed), (number, worlds, len(low)), minval=low, maxval=high)
 
-    def once(state: Any, action: jax.Array) -> Any:
-        return env.step(state, action)[0], 0.0
+    def once(carry: Any, action: jax.Array) -> Any:
+        return env.step(carry[0], action), 0.0
 
-    def twice(state: Any, action: jax.Array) -> Any:
-        after, _ = once(state, action)
+    def twice(carry: Any, action: jax.Array) -> Any:
+        state, after = carry[0], env.step(carry[0], action)
         made = bare(state.worlds, jnp.full((worlds, env.model.nu), 0.1), state.params or None)
         worlds_after, fields = made if task.derived else (made, {})
         return after, sum((x[0].ravel()[0] for x in fields.values()), worlds_after.qpos[0, 0])
 
     given = actions(1, steps)
-    state = jax.jit(env.reset, static_argnums=1)(0, worlds)[0]
-    started = jax.jit(lambda s, a: jax.lax.scan(once, s, a)[0])(state, actions(0, 150))
+    first = jax.jit(env.reset, static_argnums=1)(0, worlds)[0]
+    second = jax.jit(env.step)(first, given[0])
+    started = jax.jit(lambda c, a: jax.lax.scan(once, c, a)[0])(second, actions(0, 150))
 
     def timed(body: Any) -> Callable[[], Any]:
         compiled = jax.jit(lambda s, a: jax.lax.scan(body, s, a))
@@ -141,8 +144,10 @@ def row(full: str, worlds: int, options: argparse.Namespace) -> dict[str, Any]:
     runs = loops(env, worlds, options.steps)
     for kind in options.array:
         runs[f"array {kind}"] = stepped(full, worlds, env.backend, kind, options.steps)
-    found = medians(runs, options.steps, options.repeats, CLOCKS[options.clock])
+    times = times_of(runs, options.steps, options.repeats, CLOCKS[options.clock])
+    found = {name: statistics.median(values) for name, values in times.items()}
     physics = found["twice"] - found["step"]
+    shares = [step / (twice - step) - 1 for step, twice in zip(times["step"], times["twice"], strict=True)]
     result: dict[str, Any] = {
         "task": full,
         "worlds": worlds,
@@ -150,6 +155,7 @@ def row(full: str, worlds: int, options: argparse.Namespace) -> dict[str, Any]:
         "step_ms": round(found["step"], 4),
         "physics_ms": round(physics, 4),
         "beyond_physics_ms": round(found["step"] - physics, 4),
+        "share_beyond_physics": [round(float(share), 3) for share in np.quantile(shares, (0.25, 0.5, 0.75))],
     }
     if options.clock == "wall":
         result["env_steps_per_s"] = round(worlds / found["step"] * 1e3)

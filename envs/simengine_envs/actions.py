@@ -26,7 +26,10 @@ def checked_actions(action: Any, shape: tuple[int, ...], where: str, used: np.nd
         TypeError: these are not numbers.
         ValueError: the shape is wrong, or an entry that will be used is not a finite number.
     """
-    given = np.asarray(action)
+    try:
+        given = np.asarray(action)
+    except ValueError:  # lists of several lengths
+        raise ValueError(f"the action given to {where} is no array; give one of shape {shape}") from None
     if given.dtype.kind not in "fiu":
         raise TypeError(f"the action given to {where} has type {given.dtype}; give real numbers")
     array = np.array(given, dtype=np.float64, order="C")

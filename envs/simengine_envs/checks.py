@@ -32,6 +32,13 @@ class Checks:
         if not self._weights.keys() >= task.default_weights.keys():
             raise TypeError(f"__post_init__ of task {self._task} must call super().__post_init__() first")
 
+    def named(self, function: str, values: Any) -> Mapping[str, Any]:
+        """What a function returns that must return values by name. Raises TypeError."""
+        if not isinstance(values, Mapping):
+            found = "an array" if isinstance(values, jax.Array) else repr(values)
+            raise TypeError(f"{function} of task {self._task} returns {found}; return a dictionary of arrays by name")
+        return values
+
     def array(self, name: str, value: Any, shape: tuple[int, ...]) -> jax.Array:
         """An array that must have this shape. Raises ValueError."""
         array = jnp.asarray(value)
@@ -54,8 +61,8 @@ class Checks:
         return array
 
     def rewards(self, terms: Mapping[str, Any], count: int, dtype: str) -> tuple[Values, jax.Array]:
-        """Weighted reward terms by name, and their sum, each (count,). Raises ValueError."""
-        if not terms:
+        """Weighted reward terms by name, and their sum, each (count,). Raises ValueError or TypeError."""
+        if not self.named("rewards", terms):
             raise ValueError(f"rewards of task {self._task} is empty; return at least one term")
         for name, weight in self._weights.items():
             # a subclass may have fewer terms than its base has weights
@@ -73,6 +80,7 @@ class Checks:
 
     def memory(self, values: Mapping[str, Any], known: Values | None) -> Values:
         """The memory after changes. Raises ValueError for a name, shape or type that `start` did not give."""
+        values = self.named("remember" if known is not None else 'the "memory" of start', values)
         if known is None:
             return {name: jnp.asarray(value) for name, value in values.items()}
         changed = dict(known)
@@ -87,6 +95,7 @@ class Checks:
 
     def info(self, values: Mapping[str, Any], count: int) -> Values:
         """Infos (count, ...). Raises ValueError."""
+        values = self.named("info", values)
         found = {}
         for name, value in values.items():
             array = found[name] = jnp.asarray(value)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, cast
 import gymnasium
 from gymnasium.vector import AutoresetMode
 
+from simengine_envs.choices import autoreset_mode_of
 from simengine_envs.mixed_pure import MixedPureEnv
 from simengine_envs.mixed_task import MixedTask
 from simengine_envs.options import pure_env, split_arguments
@@ -65,7 +66,7 @@ def make_pure(
     given = {"max_episode_steps": named.max_episode_steps, **named.arguments, **arguments}
     limit = given.pop("max_episode_steps")
     task, engine, _ = split_arguments(named.task, given)
-    mode = AutoresetMode(autoreset_mode)
+    mode = autoreset_mode_of(autoreset_mode)
     if isinstance(task, MixedTask):
         room = engine.nconmax, engine.njmax
         return cast(PureEnv, MixedPureEnv(task, engine.backend, engine.dtype, limit, mode, *room))

@@ -11,6 +11,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from simengine.errors import did_you_mean
+from simengine_envs.choices import autoreset_mode_of
 from simengine_envs.devices import resolved_backend
 from simengine_envs.mixed_task import MixedTask
 from simengine_envs.options import EngineOptions, pure_env
@@ -61,7 +62,7 @@ class MixedPureEnv:
         njmax: int | None = None,
     ):
         engine = EngineOptions(resolved_backend(backend), np.dtype(dtype).name, nconmax, njmax)
-        options = engine, max_episode_steps, AutoresetMode(autoreset_mode)
+        options = engine, max_episode_steps, autoreset_mode_of(autoreset_mode)
         self.task = task
         self.parts = tuple(pure_env(member, *options) for member in task.members())
         first = self.parts[0]

@@ -14,6 +14,7 @@ from gymnasium.vector import AutoresetMode
 import simengine
 from simengine.model.params import PARAMS
 from simengine_envs.checks import Checks
+from simengine_envs.choices import autoreset_mode_of, dtype_name
 from simengine_envs.devices import resolved_backend
 from simengine_envs.draw import Draw, Purpose, keys_of, of_episodes
 from simengine_envs.results import EnvState, StepResult
@@ -74,12 +75,12 @@ class PureEnv:
         nconmax: int | None = None,
         njmax: int | None = None,
     ):
+        self.autoreset_mode = autoreset_mode_of(autoreset_mode)
         if max_episode_steps is not None and max_episode_steps < 1 and max_episode_steps != -1:
             raise ValueError(f"max_episode_steps must be positive, or None or -1 for no limit, not {max_episode_steps}")
         self.model = task.load()
         self.task = task.resolve(self.model)
-        self.dtype = np.dtype(dtype).name
-        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.dtype = dtype_name(dtype)
         self.max_episode_steps = None if max_episode_steps == -1 else max_episode_steps
         self.dt = float(self.model.opt.timestep) * task.frame_skip
         self.backend = resolved_backend(backend)
@@ -209,7 +210,9 @@ class PureEnv:
         memory = self._checks.memory(self.task.remember(before, now, draw), state.memory)
         names = self.task.term_names(terms)
         named = {names[name]: value for name, value in terms.items() if name in names}
-        info = self._checks.info({**self.task.info(now), **self.task.step_info(before, now), **named}, count)
+        said = self._checks.named("info", self.task.info(now))
+        more = self._checks.named("step_info", self.task.step_info(before, now))
+        info = self._checks.info({**said, **more, **named}, count)
         restarting = state.ended if self.autoreset_mode == AutoresetMode.NEXT_STEP else jnp.zeros(count, bool)
         reward, terminated, truncated = (jnp.where(restarting, 0, x) for x in (reward, terminated, truncated))
         terminated, truncated = terminated.astype(bool), truncated.astype(bool)
@@ -237,9 +240,12 @@ class PureEnv:
 
     def _moved(self, state: EnvState, action: jax.Array) -> EnvState:
         """The state after events and physics. Worlds that the engine stopped keep their last finite values."""
-        action = jnp.asarray(action, self.dtype)
+        action, expected = jnp.asarray(action, self.dtype), (len(state.length), self.action_size)
+        if action.shape != expected:
+            name = type(self.task).__name__
+            raise ValueError(f"the action given to {name} has shape {action.shape}; give one of shape {expected}")
         before = self.snapshot(state)
-        changes = self.task.event(before, self._draw(state, Purpose.EVENT))
+        changes = self._checks.named("event", self.task.event(before, self._draw(state, Purpose.EVENT)))
         worlds = self._replaced(state.worlds, changes)
         ctrl = self._checks.array("control", self.task.control(before, action), (len(action), self.model.nu))
         made = self._step(worlds, ctrl.astype(self.dtype), state.params or None)
@@ -267,7 +273,7 @@ class PureEnv:
         """
         count, zero = len(keys), jnp.zeros(len(keys), jnp.int32)
         draw = Draw(of_episodes(keys, episodes), zero, Purpose.START, self.dtype)
-        values = dict(self.task.start(self.model, draw, last))
+        values = dict(self._checks.named("start", self.task.start(self.model, draw, last)))
         params = {**kept, **self._table_fields(values.pop("params", {}), mask, kept)}
         memory = self._checks.memory(values.pop("memory", {}), None)
         fresh = simengine.initial_state(self.model, self.dtype, num_worlds=count)

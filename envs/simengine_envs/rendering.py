@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import mujoco
 import numpy as np
 
+from simengine.errors import did_you_mean
 from simengine_envs.camera import followed_body
 from simengine_envs.task import Task
 
@@ -57,7 +58,8 @@ class Renderer:
         self, task: Task, render_mode: str | None, options: RenderOptions, modes: tuple[str, ...] = RENDER_MODES
     ):
         if render_mode is not None and render_mode not in modes:
-            raise ValueError(f"render_mode {render_mode!r} is unknown; give one of {', '.join(modes)}, or None")
+            hint = did_you_mean(render_mode, modes)
+            raise ValueError(f"render_mode {render_mode!r} is unknown{hint}; give one of {', '.join(modes)}, or None")
         self._modes = modes
         self.render_mode = render_mode
         self._task = task

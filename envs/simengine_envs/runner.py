@@ -13,6 +13,7 @@ from gymnasium.vector import AutoresetMode
 
 from simengine import Model
 from simengine.errors import BackendError
+from simengine_envs.choices import dtype_name
 from simengine_envs.devices import device_of, resolved_backend
 from simengine_envs.flags import Flags
 from simengine_envs.options import EngineOptions, pure_env
@@ -48,9 +49,7 @@ class Runner:
         self.backend = resolved_backend(engine.backend)
         self.device = device_of(self.backend)
         self.num_envs = num_envs
-        self.dtype = np.dtype(engine.dtype).name
-        if self.dtype not in ("float32", "float64"):
-            raise ValueError(f"unknown dtype {self.dtype!r}; choose one of float32, float64")
+        self.dtype = dtype_name(engine.dtype)
         with self.scope():
             options = engine._replace(backend=self.backend, dtype=self.dtype)
             self.env: PureEnv = self._made(task, options, max_episode_steps, autoreset_mode)
@@ -190,7 +189,13 @@ def with_given(
         default = meaning.default(name)
         held = changed.get(name)
         array = np.broadcast_to(default, (num_worlds, *default.shape)).copy() if held is None else held.copy()
-        array[chosen] = np.asarray(value, np.float64)
+        own = np.asarray(value, np.float64)
+        try:
+            array[chosen] = own
+        except ValueError:
+            raise ValueError(
+                f"{name} has shape {own.shape}; give {default.shape}, or as many of that shape as there are worlds"
+            ) from None
         if not np.isfinite(array).all():
             raise ValueError(f"{name} holds numbers that are not finite; give finite values")
         changed[name] = array

@@ -30,13 +30,17 @@ class Seeds:
             (num_envs,) bool, the worlds that have got seeds.
 
         Raises:
-            ValueError: a list of seeds does not have one entry for each world.
+            ValueError: a list of seeds does not have one entry for each world, or a seed is negative.
         """
         count = len(self.values)
         if first:
             self.values = np.random.SeedSequence().generate_state(count)
         if seed is None:
             return np.full(count, first)
+        if isinstance(seed, str) or (isinstance(seed, (int, np.integer)) and seed < 0):
+            raise ValueError(
+                f"the seed is {seed!r}; give a number that is not negative, or a list with one for each world"
+            )
         seeds = [int(seed) + i for i in range(count)] if isinstance(seed, (int, np.integer)) else list(seed)
         if len(seeds) != count:
             raise ValueError(f"the list of seeds has {len(seeds)} entries for {count} environments; give one for each")

@@ -1,8 +1,8 @@
 """Sums over the numbers of a world, in one order.
 
 XLA adds in an order that depends on the shape of the whole array, and so on the number of worlds. These sums do not. On
-a CPU, XLA makes a branch for each part of a concatenation, and adds one number after another there. So the sums have no
-concatenation on a CPU, where XLA makes vectors over the worlds of them.
+a CPU, XLA makes a branch for each part of a concatenation, and adds one number after another there. So short sums have
+no concatenation on a CPU, and long ones are custom calls.
 """
 
 from __future__ import annotations
@@ -10,17 +10,21 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
+from simengine.xla import host_calls
 from simengine_envs.written import for_processor
 
-_MOST_NAMED = 128  # numbers of a sum that are operands of their own; more take long to compile
+_MOST_NAMED = 32  # numbers of a sum that are operands of their own; the code of more is large, and seldom in a cache
 
 
 def sum_of_last(values: jax.Array) -> jax.Array:
     """Sum over the last axis, (..., k) to (...,), in an order that depends on k only."""
     if not values.shape[-1]:
         return jnp.zeros(values.shape[:-1], values.dtype)
-    if for_processor() and values.shape[-1] <= _MOST_NAMED:
-        return _sum_of([values[..., i] for i in range(values.shape[-1])])
+    if for_processor():
+        if values.shape[-1] <= _MOST_NAMED:
+            return _sum_of([values[..., i] for i in range(values.shape[-1])])
+        if values.dtype in (jnp.float32, jnp.float64) and host_calls.calls_exist():
+            return host_calls.sum_of_last(values)
     while (count := values.shape[-1]) > 1:
         half = count // 2
         pairs = values[..., :half] + values[..., half : 2 * half]

@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from simengine_envs.choices import whole_number
 from simengine_envs.draw import Draw
 from simengine_envs.models import model_of
 from simengine_envs.snapshot import Snapshot
@@ -87,9 +88,14 @@ class Task(ABC):
         Raises:
             ValueError: an argument is out of its range.
         """
+        name = type(self).__name__
+        if not isinstance(self.weights, Mapping):
+            raise TypeError(f"{name}: weights must be a dictionary of numbers by reward term, not {self.weights!r}")
+        for term, weight in self.weights.items():
+            if isinstance(weight, str) or not np.isreal(weight) or not np.isfinite(weight):
+                raise ValueError(f"{name}: the weight of {term!r} is {weight!r}; give a finite number")
         object.__setattr__(self, "weights", {**self.default_weights, **self.weights})
-        if self.frame_skip < 1:
-            raise ValueError(f"{type(self).__name__}: frame_skip must be at least 1, not {self.frame_skip}")
+        whole_number(f"{name}: frame_skip", self.frame_skip, 1)
 
     def load(self) -> Model:
         """The model. By default that of `xml_file`; a task that builds its model overrides this.

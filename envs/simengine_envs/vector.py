@@ -13,6 +13,7 @@ from gymnasium.vector.utils import batch_space
 
 from simengine_envs.actions import checked_actions, checked_device_actions
 from simengine_envs.arrays import array_kind
+from simengine_envs.choices import autoreset_mode_of, whole_number
 from simengine_envs.infos import add_final, add_info
 from simengine_envs.options import split_arguments
 from simengine_envs.pure import PureEnv
@@ -70,8 +71,7 @@ class BatchEnv(VectorEnv):
         grid_worlds: int | None = None,
         **arguments: Any,
     ):
-        if num_envs < 1:
-            raise ValueError(f"num_envs must be at least 1, not {num_envs}")
+        num_envs = whole_number("num_envs", num_envs, 1)
         if render_mode == "human":
             raise ValueError("a vector environment has no window; use render_mode='rgb_array' or a single environment")
         if grid_worlds is not None and (grid_worlds < 1 or render_mode != GRID):
@@ -80,13 +80,17 @@ class BatchEnv(VectorEnv):
             )
         self._grid_worlds = MOST_DRAWN if grid_worlds is None else grid_worlds
         self.kind = array_kind(array)
-        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.autoreset_mode = autoreset_mode_of(autoreset_mode)
         made, engine, render = split_arguments(task, arguments)
         self.task = made
         self.renderer = Renderer(made, render_mode, render, VECTOR_MODES)
         self.render_mode = render_mode
         self.num_envs = num_envs
         self.runner = self.runner_type(made, num_envs, engine, max_episode_steps, self.autoreset_mode)
+        if array == "cupy" and self.runner.device.platform == "cpu":
+            raise ValueError(
+                f"array='cupy' needs arrays on a GPU, and backend {self.runner.backend!r} has them on the CPU"
+            )
         self._on_host = array == "numpy"
         observation_space, action_space = self.runner.spaces(np.float64 if self._on_host else self.runner.dtype)
         self.single_observation_space, self.single_action_space = observation_space, action_space

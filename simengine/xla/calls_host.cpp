@@ -1,5 +1,5 @@
-// What XLA's loops do one number after another on a CPU: JAX's Threefry generator, 16 hashes at a time, and arrays side by
-// side in one, part by part.
+// What XLA's loops do one number after another on a CPU: JAX's Threefry generator, 16 hashes at a time, arrays side by side
+// in one, part by part, and long sums in one order.
 
 typedef uint32_t Lanes __attribute__((vector_size(64)));
 static constexpr int64_t LANES = sizeof(Lanes) / sizeof(uint32_t);
@@ -104,6 +104,37 @@ static ffi::Error join(ffi::RemainingArgs parts, ffi::Result<ffi::AnyBuffer> joi
   return ffi::Error::Success();
 }
 
+// Sums of rows of `count` numbers, at least two: the first half of them is added to the second, and so on. The last of an
+// odd number of them stays behind the sums.
+template <class Real>
+static void add(const Real* from, int64_t rows, int64_t count, Real* to) {
+  std::vector<Real> sums(count / 2 + 1);
+  for (int64_t row = 0; row < rows; ++row, from += count) {
+    int64_t left = count;
+    for (const Real* now = from; left > 1; now = sums.data()) {
+      const int64_t half = left / 2;
+      for (int64_t i = 0; i < half; ++i) sums[i] = now[i] + now[half + i];
+      if (left % 2) sums[half] = now[2 * half];
+      left = half + left % 2;
+    }
+    to[row] = sums[0];
+  }
+}
+
+static ffi::Error sum_of_last(ffi::AnyBuffer numbers, ffi::Result<ffi::AnyBuffer> sums) {
+  const int64_t rows = sums->element_count(), count = numbers.dimensions().back();
+  if (numbers.element_type() == ffi::F32) {
+    add(static_cast<const float*>(numbers.untyped_data()), rows, count, static_cast<float*>(sums->untyped_data()));
+  } else if (numbers.element_type() == ffi::F64) {
+    add(static_cast<const double*>(numbers.untyped_data()), rows, count, static_cast<double*>(sums->untyped_data()));
+  } else {
+    return ffi::Error::InvalidArgument("simengine adds float32 and float64");
+  }
+  return ffi::Error::Success();
+}
+
+XLA_FFI_DEFINE_HANDLER_SYMBOL(simengine_sum_of_last, sum_of_last,
+                              ffi::Ffi::Bind().Arg<ffi::AnyBuffer>().Ret<ffi::AnyBuffer>());
 XLA_FFI_DEFINE_HANDLER_SYMBOL(
     simengine_random_bits, random_bits,
     ffi::Ffi::Bind().Arg<ffi::Buffer<ffi::U32>>().Ret<ffi::AnyBuffer>().Attr<int64_t>("word"));

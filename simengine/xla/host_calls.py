@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from simengine.xla.library import FOLD_IN, JOIN, RANDOM_BITS, handlers
+from simengine.xla.library import FOLD_IN, JOIN, RANDOM_BITS, SUM_OF_LAST, handlers
 
 
 def calls_exist() -> bool:
@@ -39,3 +39,13 @@ def joined(parts: Sequence[jax.Array]) -> jax.Array:
     shape = (*parts[0].shape[:-1], sum(part.shape[-1] for part in parts))
     kind = jax.ShapeDtypeStruct(shape, parts[0].dtype)
     return jax.ffi.ffi_call(JOIN, kind, vmap_method="broadcast_all")(*parts)
+
+
+def sum_of_last(values: jax.Array) -> jax.Array:
+    """Sum over the last axis, which has two entries at least, in the order of `simengine_envs.sums.sum_of_last`.
+
+    Args:
+        values: (..., k) float32 or float64.
+    """
+    kind = jax.ShapeDtypeStruct(values.shape[:-1], values.dtype)
+    return jax.ffi.ffi_call(SUM_OF_LAST, kind, vmap_method="broadcast_all")(values)

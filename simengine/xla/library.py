@@ -20,7 +20,8 @@ from simengine.xla.python_handlers import python_handlers
 TARGET = "simengine_step"
 """Name of the custom call on every platform."""
 
-RANDOM_BITS, FOLD_IN, JOIN = "simengine_random_bits", "simengine_fold_in", "simengine_join"
+RANDOM_BITS, FOLD_IN = "simengine_random_bits", "simengine_fold_in"
+JOIN, SUM_OF_LAST = "simengine_join", "simengine_sum_of_last"
 """Names of the custom calls of `host_calls`."""
 
 MAKE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
@@ -47,7 +48,7 @@ def handlers(platform: str) -> Any:
         library = _compiled(platform)
     atexit.register(library.simengine_close)
     jax.ffi.register_ffi_target(TARGET, jax.ffi.pycapsule(library.simengine_step), platform=platform)
-    for name in (RANDOM_BITS, FOLD_IN, JOIN):
+    for name in (RANDOM_BITS, FOLD_IN, JOIN, SUM_OF_LAST):
         if hasattr(library, name):
             jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(getattr(library, name)), platform=platform)
     return library

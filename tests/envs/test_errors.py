@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
 
-from simengine_envs import make_pure
+from simengine_envs import PureEnv, Task, make_pure
 
 
 def single(**arguments: Any) -> gymnasium.Env:
@@ -135,6 +135,10 @@ def test_step_after_the_end_with_autoreset_disabled() -> None:
         ({"healthy_z_range": (1.0, 0.2)}, ValueError, "healthy_z_range must be"),
         ({"reset_noise_scale": -1.0}, ValueError, "reset_noise_scale must not be negative"),
         ({"leg_count": 6}, TypeError, "leg_count"),
+        ({"dtype": "float23"}, ValueError, "unknown dtype 'float23'.*did you mean 'float32'"),
+        ({"frame_skip": "2"}, TypeError, "Ant: frame_skip must be a whole number, not '2'"),
+        ({"weights": [1, 2]}, TypeError, "Ant: weights must be a dictionary of numbers"),
+        ({"weights": {"ctrl": "much"}}, ValueError, "Ant: the weight of 'ctrl' is 'much'; give a finite number"),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )
@@ -148,8 +152,10 @@ def test_wrong_argument(make: Any, arguments: dict[str, Any], error: type[Except
     ("arguments", "message"),
     [
         ({"num_envs": 0}, "num_envs must be at least 1"),
+        ({"array": "trch"}, "array is 'trch'.*did you mean 'torch'"),
+        ({"render_mode": "rgb_aray"}, "'rgb_aray' is unknown.*did you mean 'rgb_array'"),
         ({"max_episode_steps": 0}, "max_episode_steps must be positive"),
-        ({"autoreset_mode": "sometimes"}, "sometimes"),
+        ({"autoreset_mode": "SamStep"}, "autoreset_mode is 'SamStep'.*did you mean 'SameStep'"),
         ({"render_mode": "human"}, "has no window"),
         ({"render_mode": "hologram"}, "'hologram' is unknown"),
     ],
@@ -157,6 +163,79 @@ def test_wrong_argument(make: Any, arguments: dict[str, Any], error: type[Except
 def test_wrong_argument_of_the_vector_environment(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         vector(**arguments)
+
+
+@pytest.mark.parametrize("number", [2.5, "2"])
+def test_number_of_worlds_that_is_no_whole_number(number: Any) -> None:
+    with pytest.raises(TypeError, match="num_envs must be a whole number, not"):
+        vector(number)
+
+
+def test_actions_in_lists_of_several_lengths() -> None:
+    env = vector()
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match=r"Ant is no array; give one of shape \(2, 8\)"):
+        env.step([[0] * 8, [0] * 7])
+
+
+@pytest.mark.parametrize("shape", [(3, 8), (2, 7)])
+def test_actions_of_a_program_of_the_wrong_shape(shape: tuple[int, int]) -> None:
+    env = make_pure("simengine/Ant-v5", backend="host")
+    state, _ = env.reset(0, 2)
+    with pytest.raises(ValueError, match=r"the action given to Ant has shape .*; give one of shape \(2, 8\)"):
+        env.step(state, jnp.zeros(shape))
+
+
+def test_parameters_of_the_wrong_shape() -> None:
+    env: Any = vector().unwrapped
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match=r"body_mass has shape \(3,\); give \(14,\)"):
+        env.set_params(body_mass=np.ones(3))
+
+
+class Wrong(Task):
+    """A task one of whose functions returns what it must not."""
+
+    xml_file = "cartpole"
+    function: str = ""
+
+    def start(self, model: Any, draw: Any, last: Any) -> Any:
+        return None if self.function == "start" else {}
+
+    def observation(self, now: Any, draw: Any) -> Any:
+        return now.qpos
+
+    def rewards(self, before: Any, now: Any) -> Any:
+        return now.qpos[:, 0] if self.function == "rewards" else {"up": now.qpos[:, 0]}
+
+    def remember(self, before: Any, now: Any, draw: Any) -> Any:
+        return 1 if self.function == "remember" else {}
+
+    def terminated(self, before: Any, now: Any) -> Any:
+        return now.qpos[:, 0] > 9
+
+    def info(self, now: Any) -> Any:
+        return [] if self.function == "info" else {}
+
+
+@pytest.mark.parametrize(
+    ("function", "found"), [("start", "None"), ("rewards", "an array"), ("remember", "1"), ("info", r"\[\]")]
+)
+def test_a_function_of_a_task_that_must_give_values_by_name(function: str, found: str) -> None:
+    message = f"{function} of task Wrong returns {found}; return a dictionary of arrays by name"
+    env = PureEnv(Wrong(function=function), "jax")
+
+    def run() -> Any:
+        return env.step(env.reset(0, 2)[0], jnp.zeros((2, 1)))
+
+    with pytest.raises(TypeError, match=message):
+        jax.eval_shape(run)
+
+
+@pytest.mark.parametrize("seed", [-1, "a"])
+def test_wrong_seed(seed: Any) -> None:
+    with pytest.raises(ValueError, match="the seed is .*; give a number that is not negative"):
+        vector().reset(seed=seed)
 
 
 @pytest.mark.parametrize(

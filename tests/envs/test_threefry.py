@@ -56,12 +56,15 @@ def test_calls_draw_under_every_transformation() -> None:
     np.testing.assert_array_equal(jax.lax.map(jax.jit(drawn), keys), expected)
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 7, 78, 128, 129])
-def test_sums_have_the_same_bits_in_both_forms(count: int) -> None:
-    values = jnp.asarray(np.random.default_rng(count).normal(size=(3, count)), jnp.float32)
-    with written_for("host"):
-        found = sum_of_last(values)
-    np.testing.assert_array_equal(found, sum_of_last(values))
+@pytest.mark.parametrize("double", [False, True])
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 32, 33, 78, 129])
+def test_sums_have_the_same_bits_in_every_form(count: int, double: bool) -> None:
+    with jax.enable_x64(double):
+        values = jnp.asarray(np.random.default_rng(count).normal(size=(2, 3, count)))
+        with written_for("host"):
+            found = [sum_of_last(values), jax.jit(jax.vmap(sum_of_last))(values)]
+        for one in found:
+            np.testing.assert_array_equal(one, sum_of_last(values))
 
 
 def test_keys_of_other_generators_stay() -> None:

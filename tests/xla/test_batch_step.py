@@ -265,8 +265,6 @@ def test_threads_may_run_everywhere_after_long_calls() -> None:
 
 def test_shard_map_over_devices_has_the_same_bits() -> None:
     command = [sys.executable, "-c", SHARDED]
-    import os
-
     env = os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
     answer = subprocess.run(command, capture_output=True, text=True, env=env, check=False, timeout=120)
     assert answer.stdout.strip() == "same 4", answer.stderr
