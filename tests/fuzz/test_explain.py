@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from simengine import load_model
+from simengine.check.fields import FORWARD
 from simengine.check.oracle import Evaluation, Oracle, collect
 from simengine.check.states import Sampler
 from simengine.fuzz import read
@@ -67,6 +68,19 @@ def test_contacts_of_faces_in_the_wrong_place_are_a_finding(dtype: str, monkeypa
     outcome = judged(BLOCKS, dtype)
     assert outcome.kind == "differs"
     assert list(outcome.fields) == [f"contact_pos in {dtype}"]
+
+
+def test_a_result_that_is_no_number_is_a_finding_whatever_rounding_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    contacts = Simulation.contacts
+
+    def wrong(sim: Simulation, world: int) -> Any:
+        found = contacts(sim, world)
+        return found._replace(frame=np.asarray(found.frame) * np.nan)
+
+    monkeypatch.setattr(Simulation, "contacts", wrong)
+    monkeypatch.setattr(Perturbed, "of_forward", lambda *_: dict.fromkeys((field.name for field in FORWARD), np.inf))
+    outcome = judged(BLOCKS, "float64")
+    assert outcome.fields == {"contact_frame in float64": np.inf}
 
 
 @pytest.mark.slow
