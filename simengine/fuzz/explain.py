@@ -11,6 +11,7 @@ from copy import copy
 from dataclasses import dataclass, field
 
 import mujoco
+import numpy as np
 
 from simengine.check.check import comparable
 from simengine.check.oracle import Oracle
@@ -71,7 +72,7 @@ class Question:
 
 
 def explain(question: Question, missed: list[Missed], explained: dict[str, int]) -> list[Missed]:
-    """The fields and states that no rule explains.
+    """The fields and states that no rule explains. Nothing explains a result that is no number where MuJoCo's is one.
 
     Args:
         question: the model, its states, and where it is compared.
@@ -84,7 +85,7 @@ def explain(question: Question, missed: list[Missed], explained: dict[str, int])
             break
         found = rule(question, _focus(question, missed), missed)
         for m in missed:
-            left = {i: error for i, error in m.errors.items() if (m.name, i) not in found}
+            left = {i: error for i, error in m.errors.items() if (m.name, i) not in found or not np.isfinite(error)}
             if len(left) < len(m.errors):
                 key = f"{m.name} in {question.dtype}, {reason}"
                 explained[key] = explained.get(key, 0) + 1

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from simengine import load_model
+from simengine.check.fields import FORWARD
 from simengine.check.oracle import Evaluation, Oracle, collect
 from simengine.check.states import Sampler
 from simengine.fuzz import read
@@ -69,8 +70,45 @@ def test_contacts_of_faces_in_the_wrong_place_are_a_finding(dtype: str, monkeypa
     assert list(outcome.fields) == [f"contact_pos in {dtype}"]
 
 
+def test_a_result_that_is_no_number_is_a_finding_whatever_rounding_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    contacts = Simulation.contacts
+
+    def wrong(sim: Simulation, world: int) -> Any:
+        found = contacts(sim, world)
+        return found._replace(frame=np.asarray(found.frame) * np.nan)
+
+    monkeypatch.setattr(Simulation, "contacts", wrong)
+    monkeypatch.setattr(Perturbed, "of_forward", lambda *_: dict.fromkeys((field.name for field in FORWARD), np.inf))
+    outcome = judged(BLOCKS, "float64")
+    assert outcome.fields == {"contact_frame in float64": np.inf}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("field", ["dist", "frame"])
+def test_wrong_contacts_are_a_finding_also_where_their_points_are_arbitrary(
+    field: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = read(CORPUS / "cylinder_along_walls.xml")
+    assert judged(case.text, "float64", case.seed).kind == "agrees"
+    contacts = Simulation.contacts
+
+    def wrong(sim: Simulation, world: int) -> Any:
+        found = contacts(sim, world)
+        return found._replace(**{field: np.asarray(getattr(found, field)) * 1.01})
+
+    monkeypatch.setattr(Simulation, "contacts", wrong)
+    outcome = judged(case.text, "float64", case.seed)
+    assert outcome.kind == "differs"
+    assert f"contact_{field} in float64" in outcome.fields
+
+
 @pytest.mark.parametrize(
-    "name", ["pgs_elliptic", "tied_sides", pytest.param("order_of_contacts", marks=pytest.mark.slow)]
+    "name",
+    [
+        "pgs_elliptic",
+        "tied_sides",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("order_of_contacts", "cylinder_along_walls")),
+    ],
 )
 def test_wrong_forces_are_a_finding_also_where_sweeps_end_early(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     case = read(CORPUS / f"{name}.xml")
