@@ -16,6 +16,22 @@ struct LineDerivative {
 DEVICE LineDerivative line_derivative(int nefc, const real* D, const real* jar, const real* jv, real linear,
                                       real quadratic, real alpha) {
   LineDerivative d = {0, 0, 0};
+#ifdef PLAIN_ROWS
+  for (int first = 0; first < nefc; first += VECTOR_WIDTH) {  // rows that do not push add zeros
+    const int number = nefc - first < VECTOR_WIDTH ? nefc - first : VECTOR_WIDTH;
+    const Lanes from = load_words(jar + first, number), along = load_words(jv + first, number);
+    const Lanes x = vector_fma(every(alpha), along, from), rate = load_words(D + first, number) * along;
+    const Truths pushes = x < Lanes{};
+    const Lanes at = where(pushes, x), dv = where(pushes, rate), way = where(pushes, along);
+    const Lanes weight = size_of(dv), far = where(pushes, size_of(x) + size_of(from));
+    for (int i = 0; i < number; ++i) {
+      d.first = fma_(dv[i], at[i], d.first);
+      d.second = fma_(dv[i], way[i], d.second);
+      d.size = fma_(weight[i], far[i], d.size);
+    }
+  }
+  nefc = 0;  // all rows are done
+#endif
   LANE_FOR(r, nefc) {
     const real x = fma_(alpha, jv[r], jar[r]);
     if (x < 0) {
