@@ -211,6 +211,11 @@ static inline Four load_four(const REAL* from) {
   return x;
 }
 
+// The combination of three vectors with these weights.
+static inline Four combined(const Four* x, REAL a, REAL b, REAL c) {
+  return four_fma(x[2], four(c), four_fma(x[1], four(b), x[0] * a));
+}
+
 // The three words at an address, which are the last of an array: the word before them is read, too.
 static inline Four load_last(const REAL* from) {
   const Four x = load_four(from - 1);

@@ -107,11 +107,6 @@ DEVICE unsigned boxes_near(const Bounds<true>& s, int g1, int g2, real reach) {
 }
 DEVICE unsigned boxes_near(const Bounds<false>& s, int g1, int g2, real reach) { return ~0u; }
 
-// The combination of three vectors with these weights.
-DEVICE Four combined(const Four* x, REAL a, REAL b, REAL c) {
-  return four_fma(x[2], four(c), four_fma(x[1], four(b), x[0] * a));
-}
-
 // The same as boxes_apart, with the axes of a box as the entries of a vector.
 DEVICE bool boxes_apart_in_vectors(const Model& m, int c, const real* geom_xpos, const real* geom_xmat) {
   const int g1 = m.cand_geom1()[c], g2 = m.cand_geom2()[c];

@@ -9,6 +9,10 @@ struct Hull {
   real extent;                       // distance of the farthest vertex [m]
   const int *cube_adr, *cube_vert;   // the cube map
   int cube_side;                     // its cells along an edge of the cube, 0 if there is no map
+#if !SIMENGINE_GPU
+  mutable real last_dir[3];          // the direction that was asked for last, and its vertex; -1 if there is none
+  mutable int last;
+#endif
 };
 
 DEVICE Hull hull_of(const Model& m, int geom) {
@@ -34,10 +38,9 @@ DEVICE void turned_to(const real* dir, int axis, real* up, real* along, real* ot
   *along = axis == 0 ? dir[1] : axis == 1 ? dir[2] : dir[0];
   *other = axis == 0 ? dir[2] : axis == 1 ? dir[0] : dir[1];
 #else
-  const real twice[6] = {dir[0], dir[1], dir[2], dir[0], dir[1], dir[2]};
-  *up = twice[axis];
-  *along = twice[axis + 1];
-  *other = twice[axis + 2];
+  *up = dir[axis];
+  *along = dir[axis + 1 - 3 * (axis == 2)];
+  *other = dir[axis + 2 - 3 * (axis > 0)];
 #endif
 }
 
@@ -59,8 +62,7 @@ DEVICE void take_farther(const Hull& h, const real* dir, int v, int* best, real*
   *most = along > *most ? along : *most;
 }
 
-// Number of the vertex farthest along `dir`, which is not zero: the lowest of those that are equally far.
-DEVICE_CALL int farthest_vertex(const Hull& h, const real* dir) {
+DEVICE_CALL int search_farthest(const Hull& h, const real* dir) {
   int best = 0;
   if (h.cube_side) {
     const int cell = cube_cell(dir, h.cube_side), begin = h.cube_adr[cell], end = h.cube_adr[cell + 1];
@@ -69,7 +71,8 @@ DEVICE_CALL int farthest_vertex(const Hull& h, const real* dir) {
     int k = begin + 1;
 #if !SIMENGINE_GPU
     // most cells have at most four vertices, and a loop over one to four would often be predicted wrongly
-    for (; k < begin + 4; ++k) take_farther(h, dir, h.cube_vert[k < end ? k : begin], &best, &most);
+    const int last = end - 1;
+    for (; k < begin + 4; ++k) take_farther(h, dir, h.cube_vert[k < last ? k : last], &best, &most);
 #endif
     OVERLAPPED for (; k < end; ++k) take_farther(h, dir, h.cube_vert[k], &best, &most);
     return best;
@@ -83,4 +86,15 @@ DEVICE_CALL int farthest_vertex(const Hull& h, const real* dir) {
     }
   }
   return best;
+}
+
+// Number of the vertex farthest along `dir`, which is not zero: the lowest of those that are equally far.
+DEVICE int farthest_vertex(const Hull& h, const real* dir) {
+#if SIMENGINE_GPU
+  return search_farthest(h, dir);
+#else  // a direction is often asked for twice: to improve a normal, and to find what touches there
+  if (h.last >= 0 && h.last_dir[0] == dir[0] && h.last_dir[1] == dir[1] && h.last_dir[2] == dir[2]) return h.last;
+  for (int i = 0; i < 3; ++i) h.last_dir[i] = dir[i];
+  return h.last = search_farthest(h, dir);
+#endif
 }

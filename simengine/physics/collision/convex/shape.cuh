@@ -11,7 +11,24 @@ struct Shape {
   real pos[3];                     // centre [m]
   real box[3], round[3], radius;   // half sides, half axes of the ellipsoid, radius of the ball [m]
   Hull hull;                       // vertices of a mesh, none for other shapes
+#ifdef MATRIX_VECTORS
+  Four row[3], column[3], place;   // of the orientation, and the centre
+#endif
 };
+
+// Note that orientation and centre of a shape, or the vertices of its hull, are new.
+DEVICE void placed(Shape& s) {
+#if !SIMENGINE_GPU
+  s.hull.last = -1;
+#endif
+#ifdef MATRIX_VECTORS
+  s.row[0] = load_four(s.mat);
+  s.row[1] = load_four(s.mat + 3);
+  s.row[2] = load_last(s.mat + 6);
+  for (int i = 0; i < 3; ++i) s.column[i] = Four{s.mat[i], s.mat[3 + i], s.mat[6 + i]};
+  s.place = Four{s.pos[0], s.pos[1], s.pos[2]};
+#endif
+}
 
 DEVICE Shape shape_of(const Model& m, int geom, const real* size, const real* pos, const real* mat,
                       const real* origin) {
@@ -26,6 +43,7 @@ DEVICE Shape shape_of(const Model& m, int geom, const real* size, const real* po
   }
   s.radius = type == GEOM_SPHERE || type == GEOM_CAPSULE ? size[0] : R(0.0);
   s.hull = hull_of(m, geom);
+  placed(s);
   return s;
 }
 
@@ -68,17 +86,37 @@ DEVICE real round_point(const Shape& s, const real* local, real* out) {
 // Whether the core has a smooth part. On a GPU, lanes with and without one would take turns, so all compute it.
 DEVICE bool has_round(const Shape& s) { return SIMENGINE_GPU || s.round[0] > 0; }
 
+// Point of the core farthest along `dir`, in the frame of the shape.
+DEVICE void local_support(const Shape& s, const real* dir, real* out) {
+  flat_point(s, flat_vertex(s, dir), out);
+  if (!has_round(s)) return;
+  real curved[3];
+  round_point(s, dir, curved);
+  for (int i = 0; i < 3; ++i) out[i] += curved[i];
+}
+
+#ifdef MATRIX_VECTORS
+DEVICE_CALL Four support(const Shape& s, const real* dir) {
+  real local[4], point[3];
+  const Four turned = combined(s.row, dir[0], dir[1], dir[2]);
+  __builtin_memcpy(local, &turned, sizeof(turned));
+  local_support(s, local, point);
+  return combined(s.column, point[0], point[1], point[2]) + s.place;
+}
+#endif
+
 // Point of the core farthest along `dir` (world frame).
 DEVICE_CALL void support(const Shape& s, const real* dir, real* out) {
-  real local[3], flat[3], curved[3];
+#ifdef MATRIX_VECTORS
+  const Four point = support(s, dir);
+  for (int i = 0; i < 3; ++i) out[i] = point[i];
+#else
+  real local[3], point[3];
   to_local(local, s.mat, dir);
-  flat_point(s, flat_vertex(s, local), flat);
-  if (has_round(s)) {
-    round_point(s, local, curved);
-    for (int i = 0; i < 3; ++i) flat[i] += curved[i];
-  }
-  to_world(out, s.mat, flat);
+  local_support(s, local, point);
+  to_world(out, s.mat, point);
   for (int i = 0; i < 3; ++i) out[i] += s.pos[i];
+#endif
 }
 
 // The Minkowski difference A - B of two cores. The distance of the cores is its distance from the origin.
@@ -95,7 +133,13 @@ DEVICE Difference difference_of(const Pair& p) {
 }
 
 DEVICE_CALL void support(const Difference& d, const real* dir, real* out) {
-  real opposite[3] = {-dir[0], -dir[1], -dir[2]}, other[3];
+  real opposite[3] = {-dir[0], -dir[1], -dir[2]};
+#ifdef MATRIX_VECTORS
+  const Four one = support(d.a, dir), between = one - support(d.b, opposite);
+  for (int i = 0; i < 3; ++i) out[i] = between[i];
+  return;
+#endif
+  real other[3];
   support(d.a, dir, out);
   support(d.b, opposite, other);
   for (int i = 0; i < 3; ++i) out[i] -= other[i];

@@ -100,6 +100,7 @@ DEVICE_CALL bool prism_contact(const Pair& p, Patch& f, int prism, real margin, 
   a.hull.nvert = 6;
   a.hull.extent = sqrt_(square);
   a.hull.cube_side = 0;
+  placed(a);
   f.d.scale = extent(a) + f.geom_scale;
   Simplex simplex;
   Kinks kinks;
