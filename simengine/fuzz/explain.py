@@ -25,9 +25,9 @@ from simengine.model.model import Model
 
 _ROUNDINGS = 2.0  # times what moving all numbers by a few units does to MuJoCo's own result
 _MOST = 16  # states of a field that are looked at: the worst
-# Sizes of moves that break ties [m], and the part of a difference that may be left: near a tie, rounding is amplified.
-# What a small move leaves as it was is no tie.
-_LEFT = {1e-4: 1e-2, 1e-3: 1e-3}
+# Sizes of moves that break ties [m]; the part of a difference that may be left, and how many times the bound: near a
+# tie, rounding is amplified. What a small move leaves as it was is no tie.
+_LEFT = {1e-4: (1e-2, 2.0), 1e-3: (1e-3, 1.0)}
 _TURNS = 2
 _CONTACTS = "narrowphase"  # the stage of contacts
 _MANY = 20_000  # sweeps after which PGS, or CG, has converged
@@ -113,15 +113,15 @@ def _by_ties(question: Question, focus: Focus, missed: list[Missed]) -> set[Plac
     """It goes if bodies and geoms are moved a little, so that no two distances are equal, each time that they are."""
     held: set[Place] = set()
     seen: dict[Place, int] = {}
-    for turn, size in itertools.product(range(_TURNS), _LEFT):
+    for turn, (size, (part, times)) in itertools.product(range(_TURNS), _LEFT.items()):
         model, _ = comparable(load_model(nudged(question.mj, size, turn)), question.seed)
         errors = focus.errors(model, Oracle(model.mj, question.dtype), question.backend, question.dtype)
         for m in missed:
             for i in (i for i in m.errors if (m.name, i) in errors):
                 seen[m.name, i] = seen.get((m.name, i), 0) + 1
-                if errors[m.name, i] > max(m.bound, _LEFT[size] * m.errors[i]):
+                if errors[m.name, i] > max(times * m.bound, part * m.errors[i]):
                     held.add((m.name, i))
-    return {place for place, times in seen.items() if times > _TURNS and place not in held}
+    return {place for place, often in seen.items() if often > _TURNS and place not in held}
 
 
 def _by_contacts(question: Question, focus: Focus, missed: list[Missed]) -> set[Place]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -365,7 +366,7 @@ def test_forces_of_free_bodies_are_as_exact_as_those_on_them() -> None:
     fields = {"cfrc_ext": np.full((model.nbody, 6), 1e4), "sensordata": readings, "cfrc_int": np.zeros(3)}
     evaluation = Evaluation(Sampler(model.mj, 0).random(), fields, Touched(0, 0, Counter(), frozenset(), 0))
 
-    def error(name: str, ours: np.ndarray) -> tuple[float, float]:
+    def error(name: str, ours: np.ndarray) -> Any:
         absolute, relative = world_errors(model, name, ours[None], [evaluation])
         return absolute[0], relative[0]
 
