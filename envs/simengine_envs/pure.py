@@ -88,8 +88,8 @@ class PureEnv:
         self.room = {"nconmax": nconmax, "njmax": njmax}
         options: dict[str, Any] = {"backend": self.backend, **self.room}
         self._step = simengine.make_step(self.model, steps=task.frame_skip, keep=derived, **options)
-        evaluated = [name for name in derived if name not in POST_CONSTRAINT_FIELDS]
-        self._forward = simengine.make_forward(self.model, keep=evaluated, **options)
+        self.kept_at_start = tuple(name for name in derived if name not in POST_CONSTRAINT_FIELDS)
+        self._forward = simengine.make_forward(self.model, keep=self.kept_at_start, **options)
         self._params = simengine.make_batch_params(self.model, self.backend)
         self._derived = derived
         self._checks = Checks(task)

@@ -121,7 +121,7 @@ def test_on_the_host_small_worlds_of_many_trees_are_solved_by_islands_unless_cho
         sim.forward()
         return "nisland" in written(sim, *sim.schedule.kernel_list)
 
-    balls = "<mujoco>{}<worldbody>" + "<body><freejoint/><geom size='.1'/></body>" * 3 + "</worldbody></mujoco>"
+    balls = "<mujoco>{}<worldbody>" + "<body><freejoint/><geom size='.1'/></body>" * 5 + "</worldbody></mujoco>"
     model = load_model(balls.format(""))
     assert by_islands(model)
     assert not model.table.has_islands

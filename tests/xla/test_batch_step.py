@@ -253,14 +253,20 @@ print("same", len(split.qpos.sharding.device_set))
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processors of threads are known on Linux only")
 def test_threads_may_run_everywhere_after_long_calls() -> None:
-    """A call keeps XLA's threads off its own processor while it lasts."""
+    """A call keeps XLA's threads off its own processor while it lasts. Threads of others may be bound for good."""
     model, worlds = model_of("ant"), 128
     step = simengine.make_step(model, backend="host", steps=5)
     state, ctrl = simengine.initial_state(model, num_worlds=worlds), jnp.zeros((worlds, model.nu))
-    state = jax.jit(lambda s: jax.lax.scan(lambda s, _: (step(s, ctrl), None), s, None, length=12)[0])(state)
-    jax.block_until_ready(state)
-    allowed = os.sched_getaffinity(0)
-    assert all(os.sched_getaffinity(int(thread)) == allowed for thread in os.listdir("/proc/self/task"))
+    steps = jax.jit(lambda s: jax.lax.scan(lambda s, _: (step(s, ctrl), None), s, None, length=12)[0])
+
+    def allowed() -> dict[str, set[int]]:
+        return {thread: os.sched_getaffinity(int(thread)) for thread in os.listdir("/proc/self/task")}
+
+    before = allowed()
+    jax.block_until_ready(steps(state))
+    after = allowed()
+    everywhere = os.sched_getaffinity(os.getpid())
+    assert all(own == before.get(thread, everywhere) for thread, own in after.items())
 
 
 def test_shard_map_over_devices_has_the_same_bits() -> None:

@@ -35,6 +35,6 @@ def _functions(env: PureEnv, count: int) -> Iterator[tuple[Any, tuple[Any, ...],
     parts: tuple[PureEnv, ...] = getattr(env, "parts", (env,))
     for part, worlds in zip(parts, shares(count, len(parts)), strict=True):
         keep = tuple(sorted(set(part.task.derived)))
-        options = {"backend": part.backend, "keep": keep, "num_worlds": worlds, **part.room}
-        yield simengine.make_forward, (part.model,), options
-        yield simengine.make_step, (part.model,), {"steps": part.task.frame_skip, **options}
+        options = {"backend": part.backend, "num_worlds": worlds, **part.room}
+        yield simengine.make_forward, (part.model,), {"keep": part.kept_at_start, **options}
+        yield simengine.make_step, (part.model,), {"steps": part.task.frame_skip, "keep": keep, **options}

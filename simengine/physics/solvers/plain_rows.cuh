@@ -1,5 +1,5 @@
-// The cost of rows outside elliptic cones (row_law.cuh), as many rows at a time as a vector has entries. Each entry sees
-// the operations of row_law and line_law, and sums over rows are in the order of the rows.
+// The cost of rows outside elliptic cones (row_law.cuh), as many rows at a time as a vector has entries. Each entry
+// sees the operations of row_law and line_law, and sums over rows are in the order of the rows.
 #pragma once
 
 #if defined(MATRIX_VECTORS) && REAL_IS_FLOAT

@@ -46,10 +46,11 @@ DEVICE FourPoints points_of(const Corners& c) {
   return {__builtin_shufflevector(low, high, 0, 1, 4, 5), __builtin_shufflevector(low, high, 2, 3, 6, 7),
           __builtin_shufflevector(low2, high2, 0, 1, 4, 5)};
 #else
-  const Four low = __builtin_shuffle(a, b, FourTruths{0, 4, 1, 5}), high = __builtin_shuffle(e, f, FourTruths{0, 4, 1, 5});
-  const Four low2 = __builtin_shuffle(a, b, FourTruths{2, 6, 3, 7}), high2 = __builtin_shuffle(e, f, FourTruths{2, 6, 3, 7});
-  return {__builtin_shuffle(low, high, FourTruths{0, 1, 4, 5}), __builtin_shuffle(low, high, FourTruths{2, 3, 6, 7}),
-          __builtin_shuffle(low2, high2, FourTruths{0, 1, 4, 5})};
+  const FourTruths first{0, 4, 1, 5}, last{2, 6, 3, 7}, halves{0, 1, 4, 5};
+  const Four low = __builtin_shuffle(a, b, first), high = __builtin_shuffle(e, f, first);
+  const Four low2 = __builtin_shuffle(a, b, last), high2 = __builtin_shuffle(e, f, last);
+  return {__builtin_shuffle(low, high, halves), __builtin_shuffle(low, high, FourTruths{2, 3, 6, 7}),
+          __builtin_shuffle(low2, high2, halves)};
 #endif
 }
 
