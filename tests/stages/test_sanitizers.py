@@ -99,7 +99,8 @@ def test_no_reports_and_the_same_results(
         if field in UNCOMPARED:
             continue
         if FIELD[field].kind == "int" or (exact and field not in SUMMED):
-            assert not changed(ours, theirs).any(), f"{field} depends on the number of lanes"
+            # a single lane leaves zeros where no dof moves a contact, where others compute zeros of either sign
+            assert not changed(ours + 0, theirs + 0).any(), f"{field} depends on the number of lanes"
         else:
             # sanitizers call sin and cos where the engine's builds call sincos, which rounds differently
             relative = {"float64": 1e-9, "float32": 2e-3 if field in SUMMED else 1e-5}[dtype]
