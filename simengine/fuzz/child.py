@@ -41,8 +41,9 @@ class Child:
         self._served = 0
 
     def judge(self, text: str, seed: int) -> Outcome:
-        """Judge a model. One that takes too long has a second try, since the machine may have been asleep, and so has one
-        that runs out of memory in a process that may have lost some to earlier models.
+        """Judge a model. One that takes too long has a second try, since the machine may have been asleep.
+
+        So has one that runs out of memory where earlier models may have taken some.
 
         Args:
             text: MJCF.

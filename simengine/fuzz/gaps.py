@@ -1,4 +1,4 @@
-"""Contacts in the gap that MuJoCo drops where `override` is on: the boxes by which it finds pairs of bodies lack the gap.
+"""Contacts in the gap that MuJoCo drops where `override` is on: its boxes around bodies lack the gap.
 
 Between the margin and margin plus gap, contacts are listed and exert no force. With `override`, the engine lists all of
 them, and MuJoCo those of bodies whose boxes come as near as the margin.
