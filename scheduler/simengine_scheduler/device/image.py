@@ -32,7 +32,8 @@ TASK = np.dtype(
 )
 TICKET = np.dtype([("task", "i4"), ("first", "i4")])
 STRIDE = 32
-STOP, HAS_WINDOW, FIRST_CLASS = 1, 2, 3  # positions of counters in the state, in units of STRIDE; `admitted` is at 0
+STOP, HAS_WINDOW, GATHERED, FIRST_CLASS = 1, 2, 3, 4  # positions in the state in units of STRIDE; `admitted` is at 0
+OF_CLASS = 2  # counters of each class: its next ticket, and its blocks that have begun
 _KINDS = 4  # kinds of bits that the window holds for a slot
 
 WINDOW_THREADS = 32
@@ -61,9 +62,10 @@ class Image:
 
     Attributes:
         state: int32 numbers that the list starts with. First come numbers that are STRIDE apart, so that reads of one
-            do not slow down others: `admitted`, `stop`, `has_window`, the next ticket of each class, and for each task
-            the tickets that remain. Then come, side by side, for each part the tiles that have ended, for each task
-            the number of upstream tasks, and for each task the task that was admitted first after its end.
+            do not slow down others: `admitted`, `stop`, `has_window`, `gathered`, for each class its next ticket and
+            its blocks that have begun, and for each task the tickets that remain. Then come, side by side, for each
+            part the tiles that have ended, for each task the number of upstream tasks, and for each task the task that
+            was admitted first after its end.
         remaining, ended, upstream_count, retired: where these begin in the state.
         num_words: how many words hold one bit of each segment.
     """
@@ -146,7 +148,7 @@ def build_image(
         tickets[of_body[task.body][0]] += [(i, first) for first in range(0, task.tiles, int(tasks["run"][i]))]
     remaining = -(-tasks["tiles"] // tasks["run"])
     n = len(calls)
-    head = STRIDE * (FIRST_CLASS + len(classes))
+    head = STRIDE * (FIRST_CLASS + OF_CLASS * len(classes))
     ended = head + n * STRIDE
     state = np.zeros(ended + parts + 2 * n, np.int32)
     state[head:ended:STRIDE] = remaining
