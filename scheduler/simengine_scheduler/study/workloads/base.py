@@ -42,6 +42,10 @@ class Workload(Protocol):
         """Restore the memory with which the workload starts."""
         ...
 
+    def rewind(self, executor: Executor, steps: int) -> None:
+        """Restore the memory with which the step after the first `steps` steps begins, with all that it reads."""
+        ...
+
     def state(self) -> bytes:
         """Return the memory that steps change, once all steps are done."""
         ...
@@ -129,6 +133,12 @@ class Network:
     def reset(self) -> None:
         """Restore every field."""
         self.memory.reset()
+
+    def rewind(self, executor: Executor, steps: int) -> None:
+        """Begin again, and run the first `steps` steps."""
+        self.reset()
+        if steps:
+            self.run(executor, steps)
 
     def state(self) -> bytes:
         """Return the bytes of every field."""
