@@ -72,7 +72,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 #if defined(WITH_WINDOW)
   be_window_if_first(list);
 #endif
-  if (stays_as_block(list)) work(list, argument_words);
+  if (!stays_as_block(list)) return;  // at once, to make room; the first block of the kernel ends last
+  work(list, argument_words);
   end_after_previous();
 }
 

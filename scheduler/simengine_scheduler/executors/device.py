@@ -45,6 +45,7 @@ from ..device.image import STOP, STRIDE, WINDOW_THREADS, build_image, window_mem
 from ..device.layout import STATUS_WORDS, Layout, explain, lay_out, list_structs, outcome
 from ..device.occupancy import Multiprocessors
 from ..device.programs import CudaPrograms
+from ..device.words import WordTable
 from ..launch.cuda import CudaLaunch
 from ..tracing.trace import Trace
 from .base import Options
@@ -115,6 +116,7 @@ class DeviceExecutor(GraphExecutor):
         super().__init__(options, cached=True)
         self.name = "device"
         self._programs = CudaPrograms(options.keep)
+        self._words = WordTable(self._conflicts)
         self._status = self._programs.pinned(STATUS_WORDS)
         self._images = _Images(self._driver, self._lanes.handles[0], self._status)
         self._ended = self._pool.take()
@@ -140,7 +142,14 @@ class DeviceExecutor(GraphExecutor):
         """Copy an image of calls to the device. Returns the graph that runs it."""
         programs, options = self._programs, self._options
         image = build_image(
-            calls, self._conflicts, self._device, options.window, options.tiled, programs.workers_of, options.merged
+            calls,
+            self._conflicts,
+            self._device,
+            options.window,
+            options.tiled,
+            programs.workers_of,
+            options.merged,
+            self._words,
         )
         layout = lay_out(image, options.window)
         block = programs.upload(layout.content)
