@@ -78,6 +78,7 @@ class GenerationsWorkload(SimulationWorkload):
     A birth takes a simulation some 10 ms, mostly for what no executor can save.
     """
 
+    in_turns = False  # groups are born anew
     _takes_controls = False
 
     def __init__(

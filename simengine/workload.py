@@ -35,6 +35,9 @@ class SimulationWorkload:
         BackendError: the simulation's backend has no kernel list.
     """
 
+    in_turns = True
+    """Whether `rewind` brings back the same lists."""
+
     _takes_controls = True
     """Whether each step has controls of its own."""
 

@@ -23,12 +23,14 @@ class Workload(Protocol):
         units: how many worlds, images or the like a step advances.
         segments: the table of its calls.
         options: options of `make_executor` that its executors need.
+        in_turns: whether `rewind` brings back the same lists, so that executors may take turns at no cost.
     """
 
     name: str
     units: int
     segments: Segments
     options: dict[str, Any]
+    in_turns: bool
 
     def emitters(self) -> Sequence[Emitter]:
         """Return new emitters of one step."""
@@ -109,6 +111,8 @@ class Memory:
 
 class Network:
     """What the networks share. A step is one run of the executor."""
+
+    in_turns = True
 
     def __init__(self, name: str, target: Target, units: int) -> None:
         self.name = name
