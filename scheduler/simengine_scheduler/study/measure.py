@@ -116,8 +116,8 @@ def measure(
     """Measure executors through the same steps from the workload's start.
 
     After the first repeat of each they take turns: each runs the second repeat, then each the third, because the speed
-    of a machine drifts. Before a turn `serial` brings the memory to where the repeat begins. On a workload without turns
-    each executor has all of its repeats at first.
+    of a machine drifts. Before a turn `serial` brings the memory to where the repeat begins. Where a workload takes no
+    turns, each executor has all of its repeats at first.
 
     `serial` runs first, even if it is not among the specs, because it gives the expected results. The figures of an
     executor that fails say why. Once an executor has lost the CUDA context, nothing more is run.
