@@ -75,6 +75,18 @@ int lane_rank(bool flag, int* total) {
   *total = __builtin_popcount(flags);
   return __builtin_popcount(flags & ((1u << lane_id) - 1u));
 }
+int lane_scan(int x, int* total) {
+  slots[lane_id] = x;
+  lane_sync();
+  int before = 0;
+  *total = 0;
+  for (int i = 0; i < LANES; ++i) {
+    if (i < lane_id) before += int(slots[i]);
+    *total += int(slots[i]);
+  }
+  lane_sync();
+  return before;
+}
 int lowest_bit(unsigned x) { return __builtin_ffs(int(x)) - 1; }
 int highest_bit(unsigned x) { return 31 - __builtin_clz(x); }
 unsigned high_product(unsigned x, unsigned y) { return unsigned((unsigned long long)(x) * y >> 32); }

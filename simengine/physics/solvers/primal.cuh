@@ -16,8 +16,12 @@ DEVICE real rows_cost(const Model& m, const Rows& rows, const real* jar, real* f
 #endif
   real cost = 0;
   LANE_FOR(r, rows.n) {
+#if SIMENGINE_GPU
+    cost += law_of_row(m, rows, r, jar, force, weight);
+#else
     const int dim = rows_together(m, rows, r);
     if (dim) cost += row_law(m, rows, r, dim, jar + r, force + r, weight ? weight + MAX_CONE_ROWS * r : (real*)0);
+#endif
   }
   return lane_sum(cost);
 }
