@@ -237,6 +237,16 @@ def test_reward_that_is_not_finite_is_named(tmp_path: Path, tiny: Any) -> None:
         simengine_training.train(arguments, tmp_path / "out")
 
 
+def test_an_evaluation_that_is_not_finite_is_named(tmp_path: Path, tiny: Any) -> None:
+    """Whole episodes meet what rollouts of a few steps have not met yet."""
+    broken = {"env_arguments": {"backend": "host", "broken": True, "terminate": False}}
+    arguments = tiny(**broken, rollout_steps=2, total_steps=64, checkpoint_every=1)
+    with pytest.raises(
+        TrainingError, match="4 of 4 episodes of the evaluation after update 1 have returns that are not"
+    ):
+        simengine_training.train(arguments, tmp_path / "out")
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -248,6 +248,11 @@ class _Run:
             )
         self._check_stalled(int(found.stalled.sum()))
         returns = found.returns.astype(np.float64)
+        if bad := int((~np.isfinite(returns)).sum()):
+            raise TrainingError(
+                f"{bad} of {len(returns)} episodes of the evaluation after update {self.updates} have returns that are "
+                f"not finite; look for rewards of {self.arguments.env_id} that are not finite"
+            )
         return {
             "update": self.updates,
             "env_steps": self.updates * self.arguments.batch_size,
