@@ -75,6 +75,24 @@ def test_a_call_that_is_out_of_time_is_resumed(tmp_path: Path, capsys: pytest.Ca
     assert "384" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("update", [0, 1])
+def test_an_interrupted_call_says_how_to_go_on(
+    update: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = str(tmp_path / "out")
+
+    def interrupted(arguments: object, folder: Path, *_: object, **__: object) -> None:
+        if update:
+            folder.mkdir()
+            (folder / "summary.json").write_text("{}")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "train", interrupted)
+    assert main(["train", point.ID, *QUICK, "--out", out]) == 130
+    told = f"simengine: interrupted; to go on: simengine train --resume {out}\n"
+    assert capsys.readouterr().err == told * update
+
+
 @pytest.mark.filterwarnings("always::simengine_training.checkpoint.DamagedCheckpointWarning")
 def test_a_damaged_checkpoint_is_told_in_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(tmp_path / "out")

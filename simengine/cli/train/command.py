@@ -99,13 +99,23 @@ def run(options: argparse.Namespace) -> int:
                 break
             # the times of the first training count from the start of the command
             began = perf_counter() if results else limits.began
-            results.append((job, run_job(job, limits, began, extras, trainer)))
+            try:
+                results.append((job, run_job(job, limits, began, extras, trainer)))
+            except KeyboardInterrupt:
+                if (job.folder / "summary.json").exists():
+                    print(f"simengine: interrupted; to go on: {_going_on(job)}", file=sys.stderr)
+                raise
     _tell(options, results, perf_counter() - limits.began)
     if len(results) == len(jobs) and all(result.finished for _, result in results):
         return 0
-    how = "call it again" if jobs[0].repeatable else f"simengine train --resume {jobs[0].folder}"
+    how = _going_on(jobs[0])
     print(f"simengine: the time is over and the training is not finished; to go on: {how}", file=sys.stderr)
     return OUT_OF_TIME
+
+
+def _going_on(job: Job) -> str:
+    """What a user does to go on with an interrupted training."""
+    return "call it again" if job.repeatable else f"simengine train --resume {job.folder}"
 
 
 def _jobs(options: argparse.Namespace) -> list[Job]:
