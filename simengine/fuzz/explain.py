@@ -17,6 +17,7 @@ from simengine.check.check import comparable
 from simengine.check.oracle import Oracle
 from simengine.fuzz.drawn import Drawn
 from simengine.fuzz.focus import Focus, Place
+from simengine.fuzz.gaps import in_dropped_gaps
 from simengine.fuzz.limits import nudged
 from simengine.fuzz.optimum import following
 from simengine.fuzz.perturbed import Perturbed
@@ -30,6 +31,7 @@ _MOST = 16  # states of a field that are looked at: the worst
 _LEFT = {1e-4: (1e-2, 2.0), 1e-3: (1e-3, 1.0)}
 _TURNS = 2
 _CONTACTS = "narrowphase"  # the stage of contacts
+_LISTED = "contact_geom"
 _MANY = 20_000  # sweeps after which PGS, or CG, has converged
 _NEWTON = mujoco.mjtSolver.mjSOL_NEWTON
 
@@ -97,6 +99,14 @@ def explain(question: Question, missed: list[Missed], explained: dict[str, int])
 Rule = Callable[[Question, Focus, list[Missed]], set[Place]]
 
 
+def _by_gaps(question: Question, focus: Focus, missed: list[Missed]) -> set[Place]:
+    """MuJoCo drops contacts in the gap, which exert no force, if `override` is on."""
+    listed = {i for m in missed if m.name == _LISTED for i in m.errors}
+    evaluations = {i: question.drawn.evaluations[i] for i in focus.states if i in listed}
+    dropped = in_dropped_gaps(question.model, evaluations, question.backend, question.dtype)
+    return {(_LISTED, i) for i in dropped}
+
+
 def _by_rounding(question: Question, focus: Focus, missed: list[Missed]) -> set[Place]:
     """MuJoCo's own result changes as much if its numbers are rounded as an engine must round them."""
     drawn, perturbed = question.drawn, Perturbed(question.model, question.drawn.oracle, question.dtype)
@@ -156,6 +166,7 @@ def _by_optimum(question: Question, focus: Focus, missed: list[Missed]) -> set[P
 
 
 _RULES: Mapping[str, Rule] = {
+    "a gap that MuJoCo drops": _by_gaps,
     "rounding": _by_rounding,
     "a tie of round numbers": _by_ties,
     "MuJoCo makes the same of the engine's contacts": _by_contacts,

@@ -16,7 +16,7 @@ from simengine.cli.options.settings import BACKEND_CHOICES, DTYPES, presets_of, 
 from simengine.cli.results.machine import result_header
 from simengine.cli.results.output import console
 from simengine.cli.results.result_file import as_json
-from simengine.cli.train.jobs import Job, Limits, run_job
+from simengine.cli.train.jobs import Extras, Job, Limits, run_job
 from simengine.cli.train.on_ray import add_ray_option, trainer_of
 from simengine.cli.train.settings import typed_settings
 from simengine.cli.train.table import listed, table_of
@@ -57,6 +57,7 @@ def add_parser(commands: Any) -> None:
     add("--tasks", nargs="+", metavar="PRESET", help="the tasks of the suite that are trained")
     add("--minutes", type=float, metavar="X", help=f"stop after X minutes with exit code {OUT_OF_TIME}, to be resumed")
     add("--tensorboard", action="store_true", help="write event files of TensorBoard, too")
+    add("--videos", action="store_true", help="film each evaluated policy while the training goes on, in videos/")
     add("--backend", choices=BACKEND_CHOICES, help="backend of the environments")
     add("--dtype", choices=DTYPES, help="precision of the environments")
     group = parser.add_argument_group("settings of the training")
@@ -90,6 +91,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     limits = Limits(perf_counter(), None if options.minutes is None else 60 * options.minutes)
     jobs = _jobs(options)
+    extras = Extras(options.tensorboard, options.videos, options.imports)
     results: list[tuple[Job, Result]] = []
     with trainer_of(options) as trainer:
         for job in jobs:
@@ -97,13 +99,23 @@ def run(options: argparse.Namespace) -> int:
                 break
             # the times of the first training count from the start of the command
             began = perf_counter() if results else limits.began
-            results.append((job, run_job(job, limits, began, options.tensorboard, trainer)))
+            try:
+                results.append((job, run_job(job, limits, began, extras, trainer)))
+            except KeyboardInterrupt:
+                if (job.folder / "summary.json").exists():
+                    print(f"simengine: interrupted; to go on: {_going_on(job)}", file=sys.stderr)
+                raise
     _tell(options, results, perf_counter() - limits.began)
     if len(results) == len(jobs) and all(result.finished for _, result in results):
         return 0
-    how = "call it again" if jobs[0].repeatable else f"simengine train --resume {jobs[0].folder}"
+    how = _going_on(jobs[0])
     print(f"simengine: the time is over and the training is not finished; to go on: {how}", file=sys.stderr)
     return OUT_OF_TIME
+
+
+def _going_on(job: Job) -> str:
+    """What a user does to go on with an interrupted training."""
+    return "call it again" if job.repeatable else f"simengine train --resume {job.folder}"
 
 
 def _jobs(options: argparse.Namespace) -> list[Job]:
