@@ -55,11 +55,21 @@ DEVICE void branches_mul(const BranchRows& B, const real* A, const real* x, real
         dof[q] = t < rows[q / 4].entries[q % 4] ? B.dofs[rows[q / 4].at[q % 4] + t] : -1;
         a[q] = dof[q] >= 0 ? A[(k + q) * B.n + dof[q]] : R(0.0);
       }
+      // rows of a chain have the same dof at t, whose sum stays in a register
+      int at = -1;
+      real above = 0;
       UNROLLED for (int q = 0; q < 8; ++q) {
         if (dof[q] < 0) continue;
         sum[q] = fma_(a[q], x[dof[q]], sum[q]);
-        if (dof[q] < k + q) out[dof[q]] = fma_(a[q], x[k + q], out[dof[q]]);
+        if (dof[q] == k + q) continue;
+        if (dof[q] != at) {
+          if (at >= 0) out[at] = above;
+          at = dof[q];
+          above = out[at];
+        }
+        above = fma_(a[q], x[k + q], above);
       }
+      if (at >= 0) out[at] = above;
     }
     lane_sums<8>(sum);
     UNROLLED for (int q = 0; q < 8; ++q) {
@@ -257,18 +267,34 @@ DEVICE void eliminate_pivots(const BranchRows& B, int k, real* x) {
   lane_sync();
 }
 
-// Is dof k - 1 the parent of dof k?
-DEVICE bool follows_parent(const BranchRows& B, int k) {
-  return k > 0 && B.depth[k] > 0 && B.dofs[B.start[k] + B.depth[k] - 1] == k - 1;
+// The dofs whose parent is the dof before them, by bits.
+DEVICE Support chained_dofs(const BranchRows& B) {
+  Support chained;
+  UNROLLED for (int w = 0; w < 8; ++w) {
+    real own[32 / LANES];
+    UNROLLED for (int e = 0; e < 32 / LANES; ++e) {
+      const int i = 32 * w + lane() + e * LANES, depth = i < B.n ? B.depth[i] : 0;
+      own[e] = depth > 0 && B.dofs[B.start[i] + depth - 1] == i - 1;
+    }
+    chained.word[w] = 32 * w < B.n ? entry_bits(own) : 0;
+  }
+  return chained;
+}
+
+DEVICE bool is_in(const Support& s, int i) {
+  unsigned word = 0;
+  UNROLLED for (int w = 0; w < 8; ++w) word = i / 32 == w ? s.word[w] : word;
+  return i >= 0 && word >> (i & 31) & 1u;
 }
 
 // A = L' D L: the rows become those of L, and the entries on the diagonal those of inv(D). x becomes inv(L') x. A pivot
 // that rounding has left not positive takes its dof out of the solution. Up to four dofs of a chain are eliminated
 // together: rows above are read and written once for all of them, with the operations that they see one by one.
 DEVICE void factor_branches(const BranchRows& B, real* x) {
+  const Support chained = chained_dofs(B);
   ROLLED for (int k = B.n - 1; k >= 0;) {
-    const bool one = follows_parent(B, k), two = follows_parent(B, k - 1), three = follows_parent(B, k - 2);
-    if (one && two && three) {
+    const bool one = is_in(chained, k);
+    if (one && is_in(chained, k - 1) && is_in(chained, k - 2)) {
       eliminate_pivots<4>(B, k, x);
       k -= 4;
     } else if (one) {
@@ -300,7 +326,15 @@ DEVICE void solve_to_leaves(const BranchRows& B, real* x) {
   lane_sync();
   ROLLED for (int k = 0; k < B.n; k += 4) {
     const FourRows rows = four_rows(B, k);
-    real sum[4] = {0, 0, 0, 0}, own[4];
+    real sum[4] = {0, 0, 0, 0}, own[4], l[4][4];
+    bool among[4][4];  // whether dof k + p is above dof k + q, whose entry for it is l
+    UNROLLED for (int q = 0; q < 4; ++q) {
+      UNROLLED for (int p = 0; p < q; ++p) {
+        const int t = rows.entries[p] - 1;
+        among[q][p] = t < rows.entries[q] - 1 && B.dofs[rows.at[q] + t] == k + p;
+        l[q][p] = among[q][p] ? B.entry[rows.at[q] + t] : R(0.0);
+      }
+    }
     ROLLED for (int t = lane(); t < rows.longest; t += LANES) {
       UNROLLED for (int q = 0; q < 4; ++q) {
         const int dof = t < rows.entries[q] ? B.dofs[rows.at[q] + t] : k;
@@ -312,9 +346,7 @@ DEVICE void solve_to_leaves(const BranchRows& B, real* x) {
     UNROLLED for (int q = 0; q < 4; ++q) {
       own[q] = k + q < B.n ? x[k + q] - sum[q] : R(0.0);
       UNROLLED for (int p = 0; p < q; ++p) {
-        const int t = rows.entries[p] - 1;
-        const bool on_branch = t < rows.entries[q] - 1 && B.dofs[rows.at[q] + t] == k + p;
-        if (on_branch) own[q] = fma_(-B.entry[rows.at[q] + t], own[p], own[q]);
+        if (among[q][p]) own[q] = fma_(-l[q][p], own[p], own[q]);
       }
     }
     lane_sync();

@@ -57,9 +57,11 @@ DEVICE void reg_add_weighted(const Model& m, const Rows& rows, const real* weigh
       if (cone >= 0) {
         const int dim = lane_get_int(own.dim, from);
         c = 0;
-        OVERLAPPED for (int k = 0; k < dim; ++k) {
-          c = fma_(weight[MAX_CONE_ROWS * r + k], i < stride ? rows.J[(cone + k) * stride + i] : R(0.0), c);
+        const real *w = weight + MAX_CONE_ROWS * r, *column = rows.J + cone * stride + (i < stride ? i : 0);
+        UNROLLED for (int k = 0; k < MAX_CONE_ROWS; ++k) {
+          if (k < dim) c = fma_(w[k], column[k * stride], c);
         }
+        c = i < stride ? c : R(0.0);
       }
 #pragma unroll
       for (int j = 0; j < LANES; j += 4) {
