@@ -113,7 +113,7 @@ class _Evaluation:
             of_test, of_body = values[:first], values[first : first + second]
             return list(
                 jax.lax.while_loop(
-                    lambda carry: self._call(params["cond_jaxpr"], [*of_test, *carry])[0],
+                    lambda carry: self._part(params["cond_jaxpr"], [*of_test, *carry])[0],
                     lambda carry: tuple(self._part(params["body_jaxpr"], [*of_body, *carry])),
                     tuple(values[first + second :]),
                 )
