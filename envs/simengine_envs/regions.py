@@ -35,7 +35,7 @@ _AS_KERNEL = {"inlineable": "false", "xla_cpu_small_call": "true"}
 
 def kernels_of_regions() -> bool:
     """Whether this JAX is known to make one kernel of a region."""
-    return jax.__version_info__ >= (0, 10)
+    return (0, 10) <= jax.__version_info__ < (0, 12)
 
 
 def in_regions(
@@ -99,8 +99,10 @@ def _region(equations: list[Any], wanted: set[Any], known: dict[Any, Any], bound
             own.update(zip(equation.outvars, bound(equation, values), strict=True))
         return _of_all([own[variable] for variable in results], arguments, nought)
 
+    # XLA would move constants from here into the region, and leave their arguments without use
+    opaque = jax.lax.optimization_barrier((nought, *(known[variable] for variable in given)))
     with set_xla_metadata(**_AS_KERNEL):
-        found = jax.jit(region)(nought, *(known[variable] for variable in given))
+        found = jax.jit(region)(*opaque)
     return zip(results, found, strict=True)
 
 
