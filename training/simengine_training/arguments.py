@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any
 
+from simengine.errors import did_you_mean
 from simengine_training.numpy_policy import ACTIVATIONS
 
 ALGORITHMS = ("ppo",)
@@ -107,7 +108,10 @@ class Arguments:
 
     def _check_name(self, name: str, known: Iterable[str]) -> None:
         if getattr(self, name) not in known:
-            raise ValueError(f"argument {name} must be one of {', '.join(known)}, not {getattr(self, name)!r}")
+            found = getattr(self, name)
+            raise ValueError(
+                f"argument {name} must be one of {', '.join(known)}, not {found!r}{did_you_mean(found, known)}"
+            )
 
     def _check(self, name: str, holds: bool, range_: str) -> None:
         if not holds:
