@@ -160,7 +160,7 @@ DEVICE void reg_pad(real* h, int n) {
 }
 #endif
 
-#if !SIMENGINE_GPU || LANES > 32 || defined(MATRIX_ROWS) || defined(BRANCH_ROWS)
+#if !defined(ONE_ROW_A_LANE)
 #define ONE_ROW_A_LANE 0
 #define REGISTERS_FIT(n) 0
 
