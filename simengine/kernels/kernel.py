@@ -19,8 +19,6 @@ from simengine.state.fields import ADDRESS_OF, CONTACT_PARAMETERS, FIELD, entry_
 
 _ALIGN = 4  # words, so that one instruction can load four
 _WARP = 32
-MOST_COPIED_SPHERES = 512
-"""Geoms of which a world's broadphase copies the bounding spheres to scratch; with more it reads them in memory."""
 
 
 def branch_words(nv: int, entries: int | None = None) -> int:
@@ -231,7 +229,6 @@ class Kernel:
             "nhessian": hessian,
             "npull": self._pull_words(nrow),
             "nbranches": of_trees,
-            "nspheres": 4 * sizes["ngeom"] if sizes["ngeom"] <= MOST_COPIED_SPHERES else 0,
         }
         sized = []
         for item in self.scratch_items:
