@@ -13,8 +13,8 @@ row of the result has, for each target,
     mujoco          what `simengine evaluate --in mujoco --json` says
     simengine       mean and deviation of the return in the training's own evaluation
 
-and `best` is the same for the best policy of the training. `steps_per_s` counts environment steps in the time between
-the first update and the last one, with learning and evaluations. The exit code is 0 if all targets are reached.
+`steps_per_s` counts environment steps in the time between the first update and the last one, with learning and
+evaluations. The exit code is 0 if all targets are reached.
 """
 
 from __future__ import annotations
@@ -146,13 +146,11 @@ def row(preset: str, targets: list[float], seed: int, settings: list[str], logs:
             shutil.copy(folder / "log", logs / f"{preset}_{seed}.log")
         known: dict[Path, dict[str, Any]] = {}
         reached = [passing(all_kept, target, known) for target in targets]
-        best = known.get(all_kept[-1].file) or evaluated(all_kept[-1])
         return {
             "preset": preset,
             "settings": settings,
             "seed": seed,
             "reached": reached,
-            "best": best,
             "kept": [[k.evaluation["env_steps"], round(k.seconds, 2), k.evaluation["return_mean"]] for k in all_kept],
             "whole_s": round(seconds, 2),
             "steps_per_s": speed(folder / "run"),
@@ -163,7 +161,7 @@ def shown(rows: list[dict[str, Any]]) -> Table:
     """The rows as a table."""
     table = Table("preset", "seed", "target", "passes after", "evaluation", "in MuJoCo", "in simengine")
     for entry in rows:
-        for at in [*entry["reached"], {"target": "best", **entry["best"]}]:
+        for at in entry["reached"]:
             cells = ["not reached", "", "", ""]
             if "mujoco" in at:
                 cells = [f"{at['seconds']:.1f} s", f"{at['evaluation_s']:.1f} s"]

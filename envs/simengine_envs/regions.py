@@ -23,17 +23,19 @@ _INSIDE = frozenset(
     "erf erf_inv erfc exp exp2 expand_dims expm1 floor gather ge gt imag integer_pow iota is_finite le log log1p "
     "logistic lt max min mul ne neg nextafter not or pad population_count pow random_unwrap random_wrap real "
     "reduce_and reduce_max reduce_min reduce_or reduce_precision reduce_sum rem reshape rev round rsqrt select_n "
-    "shift_left shift_right_arithmetic shift_right_logical sign sin sinh slice sqrt square squeeze stop_gradient sub "
-    "tan tanh transpose xor".split()
+    "shift_left shift_right_arithmetic shift_right_logical sign sin sinh slice sqrt square squeeze stack "
+    "stop_gradient sub tan tanh tile transpose xor".split()
 )
 
 
+# Of these, those that cost nothing outside, where they only give an array another shape or type.
+_VIEWS = frozenset({"random_unwrap", "random_wrap", "reshape", "squeeze", "expand_dims"})
 _AS_KERNEL = {"inlineable": "false", "xla_cpu_small_call": "true"}
 
 
 def kernels_of_regions() -> bool:
     """Whether this JAX is known to make one kernel of a region."""
-    return jax.__version_info__ >= (0, 10)
+    return (0, 10) <= jax.__version_info__ < (0, 12)
 
 
 def in_regions(
@@ -53,14 +55,35 @@ def in_regions(
     def value(atom: Any) -> Any:
         return atom.val if isinstance(atom, Literal) else known[atom]
 
-    for inside, equations, wanted in _ordered(jaxpr):
-        if inside:
-            known.update(_region(equations, wanted, known, bound, nought))
-            continue
+    def evaluate(equations: list[Any]) -> None:
         for equation in equations:
             results = bound(equation, [value(atom) for atom in equation.invars])
             known.update(zip(equation.outvars, results, strict=True))
+
+    for region, calls, wanted in _ordered(jaxpr):
+        before, own, after = _without_views(region)
+        evaluate(before)
+        if own:
+            outside = wanted | {atom for equation in after for atom in equation.invars if isinstance(atom, Var)}
+            known.update(_region(own, outside, known, bound, nought))
+        evaluate([*after, *calls])
     return [value(atom) for atom in jaxpr.outvars]
+
+
+def _without_views(region: list[Any]) -> tuple[list[Any], list[Any], list[Any]]:
+    """The views that a region begins with, what is left of it, and the views that it ends with."""
+    made = {variable for equation in region for variable in equation.outvars}
+    before, rest = list[Any](), list[Any]()
+    for equation in region:
+        first = equation.primitive.name in _VIEWS and made.isdisjoint(a for a in equation.invars if isinstance(a, Var))
+        made.difference_update(equation.outvars if first else ())
+        (before if first else rest).append(equation)
+    own, after, used = list[Any](), list[Any](), set[Any]()
+    for equation in reversed(rest):
+        last = equation.primitive.name in _VIEWS and used.isdisjoint(equation.outvars)
+        used.update(() if last else (atom for atom in equation.invars if isinstance(atom, Var)))
+        (after if last else own).append(equation)
+    return before, own[::-1], after[::-1]
 
 
 def _region(equations: list[Any], wanted: set[Any], known: dict[Any, Any], bound: Any, nought: jax.Array) -> Any:
@@ -76,8 +99,10 @@ def _region(equations: list[Any], wanted: set[Any], known: dict[Any, Any], bound
             own.update(zip(equation.outvars, bound(equation, values), strict=True))
         return _of_all([own[variable] for variable in results], arguments, nought)
 
+    # XLA would move constants from here into the region, and leave their arguments without use
+    opaque = jax.lax.optimization_barrier((nought, *(known[variable] for variable in given)))
     with set_xla_metadata(**_AS_KERNEL):
-        found = jax.jit(region)(nought, *(known[variable] for variable in given))
+        found = jax.jit(region)(*opaque)
     return zip(results, found, strict=True)
 
 
@@ -108,8 +133,8 @@ def _like(words: jax.Array, array: jax.Array) -> jax.Array:
     return jax.lax.bitcast_convert_type(words, array.dtype) if words.dtype != array.dtype else words
 
 
-def _ordered(jaxpr: Jaxpr) -> Iterator[tuple[bool, list[Any], set[Any]]]:
-    """Operations in an order with few regions: whether they are a region, themselves, and which results others want.
+def _ordered(jaxpr: Jaxpr) -> Iterator[tuple[list[Any], list[Any], set[Any]]]:
+    """Operations in an order with few regions: those of a region, those that follow it, and what others than it want.
 
     Operations that make no difference to the results are left out. Each of the others belongs to the latest region
     whose results are early enough.
@@ -135,9 +160,7 @@ def _ordered(jaxpr: Jaxpr) -> Iterator[tuple[bool, list[Any], set[Any]]]:
         wanted.update(atom for atom in own if not inside or ends.get(atom, at) != at)
         ends.update((atom, min(ends.get(atom, at), at)) for atom in own)
     for region, after in zip(regions, calls, strict=True):
-        if region:
-            yield True, region[::-1], wanted
-        yield False, after[::-1], wanted
+        yield region[::-1], after[::-1], wanted
 
 
 def _is_inside(equation: Any) -> bool:

@@ -22,7 +22,7 @@ from simengine_envs.sums import sum_of_last
 from simengine_envs.written import for_processor
 
 _ARITHMETIC = ("add", "sub", "add_any", "mul", "div", "square", "integer_pow")
-_NUMBERS_OF_A_THUNK = 128  # numbers for which XLA finds their parts while it makes and runs one kernel more
+_NUMBERS_OF_A_THUNK = 100000000  # numbers for which XLA finds their parts while it makes and runs one kernel more
 _CALLS = ("jit", "pjit", "closed_call", "core_call", "remat2", "checkpoint", "custom_jvp_call", "custom_vjp_call")
 
 
@@ -113,7 +113,7 @@ class _Evaluation:
             of_test, of_body = values[:first], values[first : first + second]
             return list(
                 jax.lax.while_loop(
-                    lambda carry: self._call(params["cond_jaxpr"], [*of_test, *carry])[0],
+                    lambda carry: self._part(params["cond_jaxpr"], [*of_test, *carry])[0],
                     lambda carry: tuple(self._part(params["body_jaxpr"], [*of_body, *carry])),
                     tuple(values[first + second :]),
                 )

@@ -27,8 +27,12 @@ from simengine.model.model import Model
 _ROUNDINGS = 2.0  # times what moving all numbers by a few units does to MuJoCo's own result
 _MOST = 16  # states of a field that are looked at: the worst
 # Sizes of moves that break ties [m]; the part of a difference that may be left, and how many times the bound: near a
-# tie, rounding is amplified. What a small move leaves as it was is no tie.
-_LEFT = {1e-4: (1e-2, 2.0), 1e-3: (1e-3, 1.0)}
+# tie, rounding is amplified. What a small move leaves as it was is no tie. In float32 edges that cross at 1e-4 may
+# still count as parallel.
+_LEFT = {
+    "float64": {1e-4: (1e-2, 2.0), 1e-3: (1e-3, 1.0)},
+    "float32": {1e-3: (1e-2, 2.0), 3e-3: (1e-3, 1.0)},
+}
 _TURNS = 2
 _CONTACTS = "narrowphase"  # the stage of contacts
 _LISTED = "contact_geom"
@@ -123,7 +127,7 @@ def _by_ties(question: Question, focus: Focus, missed: list[Missed]) -> set[Plac
     """It goes if bodies and geoms are moved a little, so that no two distances are equal, each time that they are."""
     held: set[Place] = set()
     seen: dict[Place, int] = {}
-    for turn, (size, (part, times)) in itertools.product(range(_TURNS), _LEFT.items()):
+    for turn, (size, (part, times)) in itertools.product(range(_TURNS), _LEFT[question.dtype].items()):
         model, _ = comparable(load_model(nudged(question.mj, size, turn)), question.seed)
         errors = focus.errors(model, Oracle(model.mj, question.dtype), question.backend, question.dtype)
         for m in missed:

@@ -185,9 +185,14 @@ def test_events_of_tensorboard(tmp_path: Path, capsys: pytest.CaptureFixture[str
         (["suite", "--tasks", "antt"], "the suite has no task 'antt' (did you mean 'ant'?)"),
         (["ant", "--tasks", "ant"], "--tasks goes with 'suite'"),
         (["ant", "--seeds", "1", "--seed", "1"], "--seeds and --seed exclude each other"),
+        (["ant", "--seeds", "1", "2", "1"], "--seeds names 1 twice; give each seed once"),
+        (["ant", "--videos", "eval_episodes=0"], "--videos films policies that are evaluated, and eval_episodes is 0"),
         (["ant", "algorithm=sac"], "argument algorithm must be one of ppo, not 'sac'"),
         (["ant", "--config", "no/such.yaml"], "no/such.yaml cannot be read (No such file or directory)"),
-        (["ant", "activation=tanhh"], "argument activation must be one of elu, relu, silu, tanh, not 'tanhh'"),
+        (
+            ["ant", "activation=tanhh"],
+            "argument activation must be one of elu, relu, silu, tanh, not 'tanhh' (did you mean 'tanh'?)",
+        ),
     ],
 )
 def test_wrong_calls_exit_with_2(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -200,6 +205,13 @@ def test_an_unknown_option_names_the_nearest(capsys: pytest.CaptureFixture[str])
     with pytest.raises(SystemExit, match="2"):
         main(["train", "ant", "--num-env", "64", "--rollout-step=3", "--gama", "0.9"])
     assert "unrecognized arguments: --gama 0.9 (did you mean '--gamma'?)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("minutes", ["-1", "nan", "soon"])
+def test_a_time_that_is_none_is_refused(minutes: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["train", "ant", "--minutes", minutes])
+    assert f"'{minutes}' is no number of minutes; give a number of at least 0" in capsys.readouterr().err
 
 
 def test_a_folder_without_training_is_named(capsys: pytest.CaptureFixture[str]) -> None:

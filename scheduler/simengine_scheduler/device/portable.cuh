@@ -82,5 +82,5 @@ DEVICE void latest(long long* place, long long t) {
   while (t > had && !atomic_at(place).compare_exchange_weak(had, t)) {}
 }
 DEVICE void pause(int ns) { std::this_thread::yield(); }
-#define PATIENCE 20000  // yields; threads begin later than blocks
+#define PATIENCE 300  // yields, each of which may take long on a busy host
 #endif

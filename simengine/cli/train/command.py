@@ -55,7 +55,12 @@ def add_parser(commands: Any) -> None:
     add("--resume", metavar="FOLDER", type=Path, help="go on with the interrupted training in FOLDER")
     add("--seeds", nargs="+", type=int, metavar="N", help="trainings with these seeds, in folders seedN of --out")
     add("--tasks", nargs="+", metavar="PRESET", help="the tasks of the suite that are trained")
-    add("--minutes", type=float, metavar="X", help=f"stop after X minutes with exit code {OUT_OF_TIME}, to be resumed")
+    add(
+        "--minutes",
+        type=_minutes,
+        metavar="X",
+        help=f"stop after X minutes with exit code {OUT_OF_TIME}, to be resumed",
+    )
     add("--tensorboard", action="store_true", help="write event files of TensorBoard, too")
     add("--videos", action="store_true", help="film each evaluated policy while the training goes on, in videos/")
     add("--backend", choices=BACKEND_CHOICES, help="backend of the environments")
@@ -67,6 +72,17 @@ def add_parser(commands: Any) -> None:
     add_ray_option(parser)
     add("--json", action="store_true", help="print one JSON object and nothing else")
     parser.set_defaults(command=run)
+
+
+def _minutes(text: str) -> float:
+    """Convert an argument to a number of minutes. Raises ArgumentTypeError if it is none."""
+    try:
+        minutes = float(text)
+    except ValueError:
+        minutes = -1.0
+    if not minutes >= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of minutes; give a number of at least 0")
+    return minutes
 
 
 def _add_option(group: Any, name: str, default: Any) -> None:
@@ -146,10 +162,15 @@ def _seeded(options: argparse.Namespace, what: str, out: Path, repeatable: bool)
     """The trainings of one task, one for each seed."""
     arguments = _arguments(options, what)
     name = what.rpartition("/")[2]
+    if options.videos and not arguments.eval_episodes:
+        raise UsageError("--videos films policies that are evaluated, and eval_episodes is 0; leave out one of them")
     if not options.seeds:
         return [Job(name, out, arguments, repeatable)]
     if options.seed is not None:
         raise UsageError("--seeds and --seed exclude each other; leave out one")
+    twice = next((seed for k, seed in enumerate(options.seeds) if seed in options.seeds[:k]), None)
+    if twice is not None:
+        raise UsageError(f"--seeds names {twice} twice; give each seed once")
     return [Job(f"{name} {seed}", out / f"seed{seed}", replace(arguments, seed=seed), True) for seed in options.seeds]
 
 

@@ -46,7 +46,7 @@ def test_classes_without_room_for_all_their_blocks_still_run_together(workers: i
     """There are places for the window and for one block of each class, and blocks of the first class take all."""
     for seed in range(4):
         program = random_program(seed)
-        options = Options(segments=program.segments, window=8, watchdog=20.0)
+        options = Options(segments=program.segments, window=8, watchdog=60.0)
         trace = ThreadedDevice(options, workers, places=3).run([program.calls])
         got = program.data.copy()
         assert trace.counters.calls == len(program.calls)
