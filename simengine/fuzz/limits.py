@@ -107,8 +107,7 @@ def is_sane(evaluation: Evaluation, dtype: str) -> bool:
         return False  # MuJoCo resets such states in a step, and the engine freezes them
     if any(not np.isfinite(fields[name]).all() for name in ("qacc", "efc_D", "efc_force", "qM")):
         return False
-    inertia = np.linalg.eigvalsh(fields["qM"])
-    if inertia[0] * _SINGULAR[dtype] < inertia[-1] or (dtype == "float32" and np.abs(fields["crb"]).max() > _HEAVIEST):
+    if not is_invertible(fields["qM"], dtype) or (dtype == "float32" and np.abs(fields["crb"]).max() > _HEAVIEST):
         return False
     if _inertia_error(fields) > _LARGEST_INERTIA_ERROR:
         return False
@@ -117,6 +116,12 @@ def is_sane(evaluation: Evaluation, dtype: str) -> bool:
     if dtype == "float32" and _spin_error(fields) > _LARGEST_SPIN_ERROR * max(1.0, np.abs(fields["qfrc_bias"]).max()):
         return False
     return bool(np.abs(fields["qacc"]).max() < _FASTEST and fields["efc_D"].max(initial=0.0) < _HARDEST[dtype])
+
+
+def is_invertible(inertia: np.ndarray, dtype: str) -> bool:
+    """Whether an inertia matrix (nv, nv) is positive, and not so nearly singular that accelerations are rounding."""
+    values = np.linalg.eigvalsh(inertia)
+    return bool(values[0] * _SINGULAR[dtype] >= values[-1])
 
 
 def _inertia_error(fields: Mapping[str, np.ndarray]) -> float:
