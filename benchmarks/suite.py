@@ -148,7 +148,7 @@ def shown(rows: list[dict[str, Any]]) -> Table:
 def markdown(result: dict[str, Any]) -> str:
     """The table of the guide to training, from a result file."""
     head = ("task", "return in MuJoCo", "in simengine", "seconds", "to the threshold", "mjlab's return",
-            "mjlab's minutes", "seconds to that return")  # fmt: skip
+            "mjlab's minutes", "mjlab's million steps", "seconds to that return", "million steps to it")  # fmt: skip
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for row in result["rows"]:
         at, same = row["to_threshold"], row["to_mjlabs_return"]
@@ -160,7 +160,9 @@ def markdown(result: dict[str, Any]) -> str:
             f"{row['threshold']:,g} in {at['seconds']:.0f}" if at else f"{row['threshold']:,g} not reached",
             f"{row['mjlab']['return']:,g}",
             f"{row['mjlab']['minutes']:g}",
+            f"{row['mjlab']['million_steps']:g}",
             f"{same['seconds']:.0f}" if same else "not reached",
+            f"{same['env_steps'] / 1e6:.1f}" if same else "",
         )
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)

@@ -117,6 +117,7 @@ def main() -> int:
     parser.add_argument("preset", nargs="+", choices=preset_names("train"), metavar="PRESET", help="presets")
     parser.add_argument("--num-envs", type=int, nargs="+", help="environments of all devices, instead of the preset's")
     parser.add_argument("--devices", type=int, nargs="+", default=[1], help="numbers of devices")
+    parser.add_argument("--of-each", action="store_true", help="--num-envs counts the environments of each device")
     parser.add_argument("--backend", help="instead of the preset's")
     parser.add_argument("--steps", type=int, default=250, help="steps of each environment before the measurement")
     parser.add_argument("--repeats", type=int, default=10)
@@ -124,7 +125,11 @@ def main() -> int:
     options = parser.parse_args()
     changes = [{"devices": devices} for devices in options.devices]
     if options.num_envs:
-        changes = [{**change, "num_envs": number} for change in changes for number in options.num_envs]
+        changes = [
+            {**change, "num_envs": number * (change["devices"] if options.of_each else 1)}
+            for number in options.num_envs
+            for change in changes
+        ]
     try:
         cases = [(name, arguments_of(name, options.backend, change)) for name in options.preset for change in changes]
     except ValueError as error:

@@ -76,6 +76,13 @@ def test_the_table_has_what_was_measured(pendulum: str, capsys: pytest.CaptureFi
     assert "+0.0% off MuJoCo's" in lines
 
 
+def test_a_policy_of_an_evaluation_has_the_task_of_its_training(pendulum: str) -> None:
+    file = Path(pendulum) / "policies" / "000080.npz"
+    file.parent.mkdir()
+    BALANCING.save(file)
+    assert trained.read_policy(file).env_arguments == SHORT
+
+
 def test_a_mean_below_the_threshold_fails(pendulum: str, capsys: pytest.CaptureFixture[str]) -> None:
     call = ["evaluate", pendulum, "--in", "mujoco", "--episodes", "2", "--processes", "1"]
     assert main([*call, "--threshold", "40"]) == 0

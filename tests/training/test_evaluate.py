@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import gymnasium
@@ -18,6 +19,11 @@ HOPPER = STILL.environment
 
 def to_the_middle(observations: np.ndarray) -> np.ndarray:
     return np.clip(-10 * observations[..., :1], -2, 2).astype(np.float32)
+
+
+def on_one_thread(observation: np.ndarray) -> np.ndarray:
+    assert os.environ["OPENBLAS_NUM_THREADS"] == os.environ["OMP_NUM_THREADS"] == "1"
+    return STILL(observation)
 
 
 def ended(engine: str, episodes: int, **options: Any) -> tuple[Evaluation, list[int]]:
@@ -65,6 +71,14 @@ def test_mujoco_runs_each_episode_from_its_own_seed() -> None:
     env.close()
     later, _ = ended("mujoco", 2, seed=FIRST_SEED + 1, processes=1)
     assert later.returns.tolist() == found.returns[1:].tolist()
+
+
+def test_processes_do_not_share_cores_with_each_others_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    assert evaluate(on_one_thread, HOPPER, 2, engine="mujoco", processes=2).lengths.all()
+    assert os.environ["OMP_NUM_THREADS"] == "7"
+    assert "OPENBLAS_NUM_THREADS" not in os.environ
 
 
 def test_processes_change_nothing() -> None:

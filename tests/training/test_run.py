@@ -14,7 +14,8 @@ from simengine_training import checkpoint, run
 from simengine_training.checkpoint import DamagedCheckpointWarning
 from simengine_training.curve import Row
 from simengine_training.errors import TrainingError
-from simengine_training.folder import read_summary
+from simengine_training.folder import evaluated_policy, read_summary
+from simengine_training.numpy_policy import NumpyPolicy
 from tests.training import point
 
 FILES = ("curve.csv", "evaluations.csv", "policy.npz", "summary.json", "curve.png")
@@ -27,15 +28,11 @@ def whole(tmp_path_factory: pytest.TempPathFactory, tiny: Any) -> simengine_trai
 
 
 def assert_same(one: Path, other: Path) -> None:
-    """Compare files of two trainings byte by byte. An archive has the times of its entries, which are left out."""
-    for name in FILES:
-        if name.endswith(".npz"):
-            arrays, expected = np.load(one / name), np.load(other / name)
-            assert set(arrays.files) == set(expected.files)
-            for key in arrays.files:
-                np.testing.assert_array_equal(arrays[key], expected[key])
-        else:
-            assert (one / name).read_bytes() == (other / name).read_bytes(), name
+    """Compare files of two trainings byte by byte."""
+    policies = [sorted(path.name for path in (folder / "policies").iterdir()) for folder in (one, other)]
+    assert policies[0] == policies[1]
+    for name in (*FILES, *(f"policies/{file}" for file in policies[0])):
+        assert (one / name).read_bytes() == (other / name).read_bytes(), name
 
 
 def interrupted_after(updates: int) -> Any:
@@ -141,6 +138,9 @@ def test_the_best_policy_is_the_one_that_was_evaluated_best(tmp_path: Path, tiny
     result = simengine_training.train(tiny(**changes, total_steps=8 * 16 * 12), tmp_path)
     best = result.summary["best"]["update"]
     assert best < result.summary["last"]["update"]
+    kept = [NumpyPolicy.load(evaluated_policy(tmp_path, row["update"])) for row in result.evaluations]
+    same = [bool((policy.weights[0] == result.policy.weights[0]).all()) for policy in kept]
+    assert [row["update"] for row, equal in zip(result.evaluations, same, strict=True) if equal] == [best]
     upto = simengine_training.train(tiny(**changes, total_steps=int(8 * 16 * best)), tmp_path / "upto")
     np.testing.assert_array_equal(result.policy.weights[0], upto.policy.weights[0])
 
@@ -234,6 +234,16 @@ def test_a_full_disk_keeps_what_was_saved(
 def test_reward_that_is_not_finite_is_named(tmp_path: Path, tiny: Any) -> None:
     arguments = tiny(env_arguments={"backend": "host", "broken": True, "terminate": False})
     with pytest.raises(TrainingError, match="update 1 made the loss non-finite; lower learning_rate"):
+        simengine_training.train(arguments, tmp_path / "out")
+
+
+def test_an_evaluation_that_is_not_finite_is_named(tmp_path: Path, tiny: Any) -> None:
+    """Whole episodes meet what rollouts of a few steps have not met yet."""
+    broken = {"env_arguments": {"backend": "host", "broken": True, "terminate": False}}
+    arguments = tiny(**broken, rollout_steps=2, total_steps=64, checkpoint_every=1)
+    with pytest.raises(
+        TrainingError, match="4 of 4 episodes of the evaluation after update 1 have returns that are not"
+    ):
         simengine_training.train(arguments, tmp_path / "out")
 
 

@@ -15,6 +15,7 @@ import pytest
 from simengine.backends.select import available_backends
 from simengine.cli.main import main
 from simengine_training import NumpyPolicy, run
+from tests import pages
 from tests.training import point
 
 SMALL = ["num_envs=8", "rollout_steps=16", "total_steps=384", "minibatches=4", "hidden_sizes=[8]"]
@@ -74,6 +75,24 @@ def test_a_call_that_is_out_of_time_is_resumed(tmp_path: Path, capsys: pytest.Ca
     assert "384" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("update", [0, 1])
+def test_an_interrupted_call_says_how_to_go_on(
+    update: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = str(tmp_path / "out")
+
+    def interrupted(arguments: object, folder: Path, *_: object, **__: object) -> None:
+        if update:
+            folder.mkdir()
+            (folder / "summary.json").write_text("{}")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "train", interrupted)
+    assert main(["train", point.ID, *QUICK, "--out", out]) == 130
+    told = f"simengine: interrupted; to go on: simengine train --resume {out}\n"
+    assert capsys.readouterr().err == told * update
+
+
 @pytest.mark.filterwarnings("always::simengine_training.checkpoint.DamagedCheckpointWarning")
 def test_a_damaged_checkpoint_is_told_in_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(tmp_path / "out")
@@ -126,6 +145,22 @@ def test_list_names_every_preset(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(name in printed for name in ("half_cheetah", "Swimmer-v5", "ant_cpu"))
 
 
+@pytest.mark.slow
+def test_evaluated_policies_are_filmed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    if reason := pages.without_opengl():
+        pytest.skip(reason)
+    pytest.importorskip("imageio_ffmpeg")
+    out = tmp_path / "out"
+    task = [f"tests.training.own:{point.ID}", *SMALL, "checkpoint_every=1", "eval_episodes=2", "--backend", "host"]
+    assert main(["train", *task, "--out", str(out), "--minutes", "0"]) == 3
+    assert main(["train", "--resume", str(out), "--videos", "--minutes", "0"]) == 3
+    # this process knows the environment, and those that draw do not
+    assert capsys.readouterr().err.count("could not be drawn: ") == 2
+    assert main(["train", "--resume", str(out), "--videos", "--import", "tests.training.own"]) == 0
+    assert "could not be drawn" not in capsys.readouterr().err
+    assert [path.name for path in sorted((out / "videos").iterdir())] == ["000001.mp4", "000002.mp4", "000003.mp4"]
+
+
 def test_events_of_tensorboard(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("tensorboardX")
     assert main(["train", point.ID, *QUICK, "--tensorboard", "--out", str(tmp_path)]) == 0
@@ -150,9 +185,14 @@ def test_events_of_tensorboard(tmp_path: Path, capsys: pytest.CaptureFixture[str
         (["suite", "--tasks", "antt"], "the suite has no task 'antt' (did you mean 'ant'?)"),
         (["ant", "--tasks", "ant"], "--tasks goes with 'suite'"),
         (["ant", "--seeds", "1", "--seed", "1"], "--seeds and --seed exclude each other"),
+        (["ant", "--seeds", "1", "2", "1"], "--seeds names 1 twice; give each seed once"),
+        (["ant", "--videos", "eval_episodes=0"], "--videos films policies that are evaluated, and eval_episodes is 0"),
         (["ant", "algorithm=sac"], "argument algorithm must be one of ppo, not 'sac'"),
         (["ant", "--config", "no/such.yaml"], "no/such.yaml cannot be read (No such file or directory)"),
-        (["ant", "activation=tanhh"], "argument activation must be one of elu, relu, silu, tanh, not 'tanhh'"),
+        (
+            ["ant", "activation=tanhh"],
+            "argument activation must be one of elu, relu, silu, tanh, not 'tanhh' (did you mean 'tanh'?)",
+        ),
     ],
 )
 def test_wrong_calls_exit_with_2(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -165,6 +205,13 @@ def test_an_unknown_option_names_the_nearest(capsys: pytest.CaptureFixture[str])
     with pytest.raises(SystemExit, match="2"):
         main(["train", "ant", "--num-env", "64", "--rollout-step=3", "--gama", "0.9"])
     assert "unrecognized arguments: --gama 0.9 (did you mean '--gamma'?)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("minutes", ["-1", "nan", "soon"])
+def test_a_time_that_is_none_is_refused(minutes: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["train", "ant", "--minutes", minutes])
+    assert f"'{minutes}' is no number of minutes; give a number of at least 0" in capsys.readouterr().err
 
 
 def test_a_folder_without_training_is_named(capsys: pytest.CaptureFixture[str]) -> None:

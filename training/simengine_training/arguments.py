@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import MISSING, asdict, dataclass, field, fields
+from difflib import get_close_matches
 from typing import Any
 
 from simengine_training.numpy_policy import ACTIVATIONS
@@ -107,7 +108,10 @@ class Arguments:
 
     def _check_name(self, name: str, known: Iterable[str]) -> None:
         if getattr(self, name) not in known:
-            raise ValueError(f"argument {name} must be one of {', '.join(known)}, not {getattr(self, name)!r}")
+            found = getattr(self, name)
+            near = get_close_matches(str(found).lower(), list(known), 1)
+            hint = f" (did you mean {near[0]!r}?)" if near else ""
+            raise ValueError(f"argument {name} must be one of {', '.join(known)}, not {found!r}{hint}")
 
     def _check(self, name: str, holds: bool, range_: str) -> None:
         if not holds:

@@ -4,6 +4,7 @@
 |---|---|
 | `summary.json` | arguments, sizes, the best evaluation, and at the end the totals |
 | `policy.npz` | the best policy so far; see `simengine_training.numpy_policy` |
+| `policies/` | the policy of each evaluation, by the number of its update |
 | `curve.csv` | one line for each update |
 | `evaluations.csv` | one line for each evaluation |
 | `times.csv` | seconds from the start of the training to the end of each update and of each evaluation |
@@ -21,8 +22,23 @@ from typing import Any
 
 from simengine_training.arguments import Arguments
 from simengine_training.errors import TrainingError
+from simengine_training.numpy_policy import NumpyPolicy
 
 FORMAT = 2  # of `summary.json`
+POLICY = "policy.npz"
+
+
+def evaluated_policy(folder: Path, update: int) -> Path:
+    """The file of the policy that was evaluated after an update."""
+    return folder / "policies" / f"{update:06}.npz"
+
+
+def write_policy(path: Path, policy: NumpyPolicy) -> None:
+    """Write a policy under another name and rename it, so that an interruption leaves a complete file."""
+    path.parent.mkdir(exist_ok=True)
+    part = path.with_name("policy.part.npz")
+    policy.save(part)
+    part.replace(path)
 
 
 def write_summary(folder: Path, summary: dict[str, Any]) -> None:

@@ -9,14 +9,18 @@ import os
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from functools import partial
-from multiprocessing import get_context
+from multiprocessing import get_all_start_methods, get_context
 from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
 
 Policy = Callable[[np.ndarray], np.ndarray]
+
+# A product with one observation is small, and processes on all cores would wait for each other's threads.
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 class Episode(NamedTuple):
@@ -57,10 +61,10 @@ def run_episodes(
         finally:
             env.close()
         return
-    # A forked process would inherit the locks of JAX's threads.
     made = partial(_open, policy, env_id, dict(arguments))
-    with ProcessPoolExecutor(wanted, get_context("spawn"), made) as pool:
-        waiting = [pool.submit(_run, seed) for seed in seeds]
+    with ProcessPoolExecutor(wanted, get_context(_start_method()), made) as pool:
+        with _environment(_ONE_THREAD):  # which the processes inherit as they start
+            waiting = [pool.submit(_run, seed) for seed in seeds]
         try:
             yield from (done.result() for done in as_completed(waiting))
         finally:
@@ -76,6 +80,26 @@ def run_episode(policy: Policy, env: gymnasium.Env[Any, Any], seed: int) -> Epis
         total += float(reward)
         length += 1
     return Episode(seed, total, length, bool(truncated and not terminated))
+
+
+def _start_method() -> str:
+    """How processes start. A fork of this one would inherit the locks of JAX's threads; one of a process without
+    threads, which has imported what all need, starts in milliseconds."""
+    return "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
+
+
+@contextmanager
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    """Have variables in this process' environment for a while."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
 
 
 def _cores() -> int:

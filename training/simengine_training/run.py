@@ -19,7 +19,14 @@ from simengine_training import checkpoint, curve
 from simengine_training.arguments import Arguments
 from simengine_training.curve import Picture, Row, RowFile
 from simengine_training.errors import TrainingError
-from simengine_training.folder import check_shared, read_summary, write_summary
+from simengine_training.folder import (
+    POLICY,
+    check_shared,
+    evaluated_policy,
+    read_summary,
+    write_policy,
+    write_summary,
+)
 from simengine_training.iteration import Report, TrainState
 from simengine_training.numpy_policy import NumpyPolicy
 from simengine_training.processes import agreed, failing_together, gathered, is_first
@@ -225,17 +232,19 @@ class _Run:
         if not is_first():
             return
         if not self.evaluations.rows:
-            self._save_policy()  # the latest one is as good as any
+            write_policy(self.folder / POLICY, self.programs.policy(self.state))  # the latest one is as good as any
         checkpoint.save(self.folder, state, self.updates)
         self.picture.draw(self.curve.rows, self.evaluations.rows)
 
     def _evaluate(self) -> None:
         row: Row = agreed(self._evaluated() if is_first() else None)
         self.evaluations.append(row)
-        if row["return_mean"] > self.best:
-            self.best = row["return_mean"]
-            if is_first():
-                self._save_policy()
+        best, self.best = self.best, max(self.best, row["return_mean"])
+        if is_first():
+            policy = self.programs.policy(self.state)
+            write_policy(evaluated_policy(self.folder, self.updates), policy)
+            if self.best > best:
+                write_policy(self.folder / POLICY, policy)
         self._tell(row)
 
     def _evaluated(self) -> Row:
@@ -248,6 +257,11 @@ class _Run:
             )
         self._check_stalled(int(found.stalled.sum()))
         returns = found.returns.astype(np.float64)
+        if bad := int((~np.isfinite(returns)).sum()):
+            raise TrainingError(
+                f"{bad} of {len(returns)} episodes of the evaluation after update {self.updates} have returns that are "
+                f"not finite; look for rewards of {self.arguments.env_id} that are not finite"
+            )
         return {
             "update": self.updates,
             "env_steps": self.updates * self.arguments.batch_size,
@@ -263,11 +277,6 @@ class _Run:
                 f"worlds of {self.arguments.env_id} stood still in {count} steps, since the memory for contacts or "
                 "constraint rows was full; give the environment more room by its arguments nconmax and njmax"
             )
-
-    def _save_policy(self) -> None:
-        part = self.folder / "policy.part.npz"
-        self.programs.policy(self.state).save(part)
-        part.replace(self.folder / "policy.npz")
 
     def _conclude(self, finished: bool) -> Result:
         summary: dict[str, Any] = {

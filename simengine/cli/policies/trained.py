@@ -13,6 +13,7 @@ from simengine.cli.options.errors import UsageError
 from simengine_training.numpy_policy import NumpyPolicy
 
 FILE, SUMMARY = "policy.npz", "summary.json"
+EVALUATED = "policies"  # the folder in that of a training which holds the policy of each evaluation
 # Where a training ran, in which precision and with how much memory says nothing about its task.
 _TRAINED_IN = ("backend", "dtype", "nconmax", "njmax")
 
@@ -25,7 +26,7 @@ class TrainedPolicy(NamedTuple):
         policy: the policy.
         env_id: id of the environment in which it was trained.
         env_arguments: arguments of the task there, without those of the engine. Empty if no `summary.json` of a
-            training lies beside the file.
+            training lies beside the file, or above a folder `policies`.
     """
 
     path: Path
@@ -52,7 +53,8 @@ def read_policy(path: Path, imports: Sequence[str] = ()) -> TrainedPolicy:
         raise UsageError(f"there is no policy at {str(file)!r}; give the folder of a training, or a {FILE}")
     policy = NumpyPolicy.load(file)
     env_id = environment_id(policy.environment, imports)
-    return TrainedPolicy(file, policy, env_id, _task_arguments(file.with_name(SUMMARY), env_id))
+    folder = file.parent.parent if file.parent.name == EVALUATED else file.parent
+    return TrainedPolicy(file, policy, env_id, _task_arguments(folder / SUMMARY, env_id))
 
 
 def _task_arguments(summary: Path, env_id: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from simengine.cli.options.settings import BACKEND_CHOICES, DTYPES, presets_of, 
 from simengine.cli.results.machine import result_header
 from simengine.cli.results.output import console
 from simengine.cli.results.result_file import as_json
-from simengine.cli.train.jobs import Job, Limits, run_job
+from simengine.cli.train.jobs import Extras, Job, Limits, run_job
 from simengine.cli.train.on_ray import add_ray_option, trainer_of
 from simengine.cli.train.settings import typed_settings
 from simengine.cli.train.table import listed, table_of
@@ -55,8 +55,14 @@ def add_parser(commands: Any) -> None:
     add("--resume", metavar="FOLDER", type=Path, help="go on with the interrupted training in FOLDER")
     add("--seeds", nargs="+", type=int, metavar="N", help="trainings with these seeds, in folders seedN of --out")
     add("--tasks", nargs="+", metavar="PRESET", help="the tasks of the suite that are trained")
-    add("--minutes", type=float, metavar="X", help=f"stop after X minutes with exit code {OUT_OF_TIME}, to be resumed")
+    add(
+        "--minutes",
+        type=_minutes,
+        metavar="X",
+        help=f"stop after X minutes with exit code {OUT_OF_TIME}, to be resumed",
+    )
     add("--tensorboard", action="store_true", help="write event files of TensorBoard, too")
+    add("--videos", action="store_true", help="film each evaluated policy while the training goes on, in videos/")
     add("--backend", choices=BACKEND_CHOICES, help="backend of the environments")
     add("--dtype", choices=DTYPES, help="precision of the environments")
     group = parser.add_argument_group("settings of the training")
@@ -66,6 +72,17 @@ def add_parser(commands: Any) -> None:
     add_ray_option(parser)
     add("--json", action="store_true", help="print one JSON object and nothing else")
     parser.set_defaults(command=run)
+
+
+def _minutes(text: str) -> float:
+    """Convert an argument to a number of minutes. Raises ArgumentTypeError if it is none."""
+    try:
+        minutes = float(text)
+    except ValueError:
+        minutes = -1.0
+    if not minutes >= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of minutes; give a number of at least 0")
+    return minutes
 
 
 def _add_option(group: Any, name: str, default: Any) -> None:
@@ -90,6 +107,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     limits = Limits(perf_counter(), None if options.minutes is None else 60 * options.minutes)
     jobs = _jobs(options)
+    extras = Extras(options.tensorboard, options.videos, options.imports)
     results: list[tuple[Job, Result]] = []
     with trainer_of(options) as trainer:
         for job in jobs:
@@ -97,13 +115,23 @@ def run(options: argparse.Namespace) -> int:
                 break
             # the times of the first training count from the start of the command
             began = perf_counter() if results else limits.began
-            results.append((job, run_job(job, limits, began, options.tensorboard, trainer)))
+            try:
+                results.append((job, run_job(job, limits, began, extras, trainer)))
+            except KeyboardInterrupt:
+                if (job.folder / "summary.json").exists():
+                    print(f"simengine: interrupted; to go on: {_going_on(job)}", file=sys.stderr)
+                raise
     _tell(options, results, perf_counter() - limits.began)
     if len(results) == len(jobs) and all(result.finished for _, result in results):
         return 0
-    how = "call it again" if jobs[0].repeatable else f"simengine train --resume {jobs[0].folder}"
+    how = _going_on(jobs[0])
     print(f"simengine: the time is over and the training is not finished; to go on: {how}", file=sys.stderr)
     return OUT_OF_TIME
+
+
+def _going_on(job: Job) -> str:
+    """What a user does to go on with an interrupted training."""
+    return "call it again" if job.repeatable else f"simengine train --resume {job.folder}"
 
 
 def _jobs(options: argparse.Namespace) -> list[Job]:
@@ -134,10 +162,15 @@ def _seeded(options: argparse.Namespace, what: str, out: Path, repeatable: bool)
     """The trainings of one task, one for each seed."""
     arguments = _arguments(options, what)
     name = what.rpartition("/")[2]
+    if options.videos and not arguments.eval_episodes:
+        raise UsageError("--videos films policies that are evaluated, and eval_episodes is 0; leave out one of them")
     if not options.seeds:
         return [Job(name, out, arguments, repeatable)]
     if options.seed is not None:
         raise UsageError("--seeds and --seed exclude each other; leave out one")
+    twice = next((seed for k, seed in enumerate(options.seeds) if seed in options.seeds[:k]), None)
+    if twice is not None:
+        raise UsageError(f"--seeds names {twice} twice; give each seed once")
     return [Job(f"{name} {seed}", out / f"seed{seed}", replace(arguments, seed=seed), True) for seed in options.seeds]
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 import warnings
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from threading import Thread
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from simengine.cli.train.films import Films
 from simengine.cli.train.progress import shown
 from simengine.errors import SimengineError
 
@@ -35,6 +37,20 @@ class Job(NamedTuple):
     repeatable: bool = False
 
 
+class Extras(NamedTuple):
+    """What a call writes beside what every training does.
+
+    Attributes:
+        tensorboard: event files of TensorBoard.
+        videos: films of the evaluated policies.
+        imports: modules that register environments, for the films.
+    """
+
+    tensorboard: bool
+    videos: bool
+    imports: list[str]
+
+
 class Limits(NamedTuple):
     """When a call ends.
 
@@ -52,14 +68,14 @@ class Limits(NamedTuple):
         return None if self.seconds is None else max(0.0, self.seconds - (perf_counter() - self.began))
 
 
-def run_job(job: Job, limits: Limits, began: float, tensorboard: bool, trainer: Any) -> Result:
+def run_job(job: Job, limits: Limits, began: float, extras: Extras, trainer: Any) -> Result:
     """Run a training, or go on with it, and show its progress.
 
     Args:
         job: the training.
         limits: when the call ends.
         began: `time.perf_counter()` from which its times count.
-        tensorboard: whether event files are written, too.
+        extras: what else is written.
         trainer: what has `train` and `resume`; see `simengine.cli.train.on_ray`.
     """
     if job.arguments is not None:
@@ -77,22 +93,23 @@ def run_job(job: Job, limits: Limits, began: float, tensorboard: bool, trainer: 
         raise ValueError(f"{job.folder} holds a training with other settings; name another folder with --out")
     if summary and summary["finished"] and job.repeatable:
         return run.finished(job.folder)
-    with shown(arguments, job.name) as show, warnings.catch_warnings():
+    with ExitStack() as stack:
+        stack.enter_context(warnings.catch_warnings())
         warnings.showwarning = _told(warnings.showwarning)
-        writer = _tensorboard(job.folder) if tensorboard else None
+        films = stack.enter_context(Films(job.folder, extras.imports)) if extras.videos else None
+        writers: list[Callable[[Row], None]] = [stack.enter_context(shown(arguments, job.name))]
+        if extras.tensorboard:
+            writers.append(stack.enter_context(closing(_tensorboard(job.folder))))
+        if films:
+            writers.append(films)
 
         def on_row(row: Row) -> None:
-            show(row)
-            if writer:
-                writer(row)
+            for write in writers:
+                write(row)
 
-        try:
-            if there:
-                return trainer.resume(job.folder, on_row, max_seconds=limits.left, began=began)
-            return trainer.train(arguments, job.folder, on_row, max_seconds=limits.left, began=began)
-        finally:
-            if writer:
-                writer.close()
+        if there:
+            return trainer.resume(job.folder, on_row, max_seconds=limits.left, began=began)
+        return trainer.train(arguments, job.folder, on_row, max_seconds=limits.left, began=began)
 
 
 def _compile_ahead(arguments: Arguments) -> None:
