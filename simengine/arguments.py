@@ -131,16 +131,20 @@ def chosen_worlds(worlds: Any, num_worlds: int) -> np.ndarray | None:
     return chosen
 
 
-def checked_values(name: str, value: ArrayLike, entry: tuple[int, ...], count: int, dtype: str) -> Array:
+def checked_values(
+    name: str, value: ArrayLike, entry: tuple[int, ...], count: int, dtype: str, beside: Array | None = None
+) -> Array:
     """Return a value as an array of shape (count, *entry) or entry.
 
     A value on the host is copied to an array of type `dtype`, and must be finite in it. Arrays of CuPy and JAX are
-    returned unchanged, because reading their values would wait for the device.
+    returned unchanged, because reading their values would wait for the device. They must be on the device of the array
+    `beside`, if there is one.
 
     Raises:
-        ValueError: the value has another shape, holds no numbers, or is on the host and not finite.
+        ValueError: the value has another shape, holds no numbers, is on another device, or is on the host and not
+            finite.
     """
-    array = _as_array(name, value)
+    array = _as_array(name, value, beside)
     if tuple(array.shape) not in (entry, (count, *entry)):
         raise ValueError(f"{name} has shape {tuple(array.shape)}, expected {(count, *entry)} or {entry}")
     if not isinstance(array, np.ndarray):
@@ -153,16 +157,19 @@ def checked_values(name: str, value: ArrayLike, entry: tuple[int, ...], count: i
     return cast(Array, values)
 
 
-def checked_controls(n: int, value: ArrayLike, num_worlds: int, nu: int, dtype: str) -> Array:
+def checked_controls(
+    n: int, value: ArrayLike, num_worlds: int, nu: int, dtype: str, beside: Array | None = None
+) -> Array:
     """Return controls for `n` steps as an array.
 
     The shape is (num_worlds, nu) or (nu,) for controls that all steps share, and (n, num_worlds, nu) for controls of
     each step.
 
     Raises:
-        ValueError: the controls have another shape, or are on the host and not finite.
+        ValueError: the controls have another shape, are on another device than the array `beside`, or are on the host
+            and not finite.
     """
-    array = _as_array("ctrl", value)
+    array = _as_array("ctrl", value, beside)
     if array.ndim < 3:
         return checked_values("ctrl", array, (nu,), num_worlds, dtype)
     if tuple(array.shape) != (n, num_worlds, nu):
@@ -171,9 +178,10 @@ def checked_controls(n: int, value: ArrayLike, num_worlds: int, nu: int, dtype: 
     return checked_values("ctrl", array, (num_worlds, nu), n, dtype)
 
 
-def _as_array(name: str, value: Any) -> Any:
+def _as_array(name: str, value: Any, beside: Array | None) -> Any:
     """Return an array of CuPy or JAX unchanged, and anything else as a NumPy array of real numbers."""
     if hasattr(value, "__cuda_array_interface__") or type(value).__module__.startswith("jax"):
+        _check_device(name, value, beside)
         return value
     try:
         array = np.asarray(value)
@@ -182,3 +190,19 @@ def _as_array(name: str, value: Any) -> Any:
     except ValueError:  # rows of different lengths
         pass
     raise ValueError(f"{name} is no rectangular array of real numbers; give one, as a NumPy array or nested lists")
+
+
+_DEVICES = {1: "the host", 2: "GPU", 3: "the host", 13: "any GPU"}  # by DLPack's number of a kind of device
+
+
+def _check_device(name: str, value: Any, beside: Any) -> None:
+    """Raise ValueError unless an array is on the device of another one, as far as both can tell."""
+    if not hasattr(value, "__dlpack_device__") or not hasattr(beside, "__dlpack_device__"):
+        return
+    (kind, number), (own, own_number) = value.__dlpack_device__(), beside.__dlpack_device__()
+    there, here = (
+        f"GPU {index}" if int(of) == 2 else _DEVICES.get(int(of), f"a device of kind {int(of)}")
+        for of, index in ((kind, number), (own, own_number))
+    )
+    if there not in (here, "any GPU"):
+        raise ValueError(f"{name} lies on {there}, but the simulation on {here}; move it there, or give a NumPy array")

@@ -158,8 +158,8 @@ class Group:
                 qacc_warmstart. A value has the shape (worlds, ...), or that of one world, which all worlds then share.
 
         Raises:
-            ValueError: a field is unknown, or a value has the wrong shape or is on the host and not finite. Nothing is
-                changed then.
+            ValueError: a field is unknown, or a value has the wrong shape, is on another device, or is on the host and
+                not finite. Nothing is changed then.
         """
         chosen = self._worlds(worlds)
         values: dict[str, Array | float] = {name: self._values(name, v, chosen) for name, v in fields.items()}
@@ -195,15 +195,15 @@ class Group:
                 body_ipos is the centre of mass in the body's frame.
 
         Raises:
-            ValueError: worlds of this model cannot differ in a parameter, or a value has the wrong shape or is on the
-                host and not finite. Nothing is changed then.
+            ValueError: worlds of this model cannot differ in a parameter, or a value has the wrong shape, is on another
+                device, or is on the host and not finite. Nothing is changed then.
         """
         chosen = self._worlds(worlds)
         count = self.num_worlds if chosen is None else len(chosen)
         values = {}
         for name, value in params.items():
             shape = self._engine.params(self.index, name).shape[1:]
-            values[name] = checked_values(name, value, tuple(shape), count, "float64")
+            values[name] = checked_values(name, value, tuple(shape), count, "float64", self._beside())
         self._engine.set_params(self.index, chosen, values)
 
     def reset(self, worlds: ArrayLike | None = None, keyframe: int | str | None = None) -> None:
@@ -272,7 +272,13 @@ class Group:
             hint = did_you_mean(name, _SETTABLE)
             raise ValueError(f"{name!r} is not a state field that can be set{hint}; choose from {', '.join(_SETTABLE)}")
         entry = entry_shape(FIELD[name], self.model.table.sizes)
-        return checked_values(name, value, entry, self.num_worlds if worlds is None else len(worlds), self._dtype)
+        count = self.num_worlds if worlds is None else len(worlds)
+        return checked_values(name, value, entry, count, self._dtype, self._beside())
+
+    def _beside(self) -> Array | None:
+        """An array on the device where arrays that are given must lie; None for JAX, which moves them itself."""
+        array = self._engine.get(self.index, "qpos")
+        return None if type(array).__module__.startswith("jax") else array
 
     def controls(self, n: int, value: ArrayLike) -> Array:
         """Return checked controls for `n` steps.
@@ -281,9 +287,9 @@ class Group:
         of each step.
 
         Raises:
-            ValueError: the controls have another shape, or are on the host and not finite.
+            ValueError: the controls have another shape, are on another device, or are on the host and not finite.
         """
-        return checked_controls(n, value, self.num_worlds, self.model.table.nu, self._dtype)
+        return checked_controls(n, value, self.num_worlds, self.model.table.nu, self._dtype, self._beside())
 
     def contacts(self, world: int) -> Contacts:
         """Return the contacts of a world after `forward()`.

@@ -27,6 +27,8 @@ class AsynchronousWorkload(SimulationWorkload):
         form: "varying", or "fixed" for steps that all groups make.
     """
 
+    _takes_controls = False
+
     def __init__(self, name: str, sim: Simulation, settle: int = 100, seed: int = 0, form: str = "varying") -> None:
         if form not in ("varying", "fixed"):
             raise ValueError(f"unknown form {form!r}; choose varying or fixed")
@@ -75,6 +77,9 @@ class GenerationsWorkload(SimulationWorkload):
 
     A birth takes a simulation some 10 ms, mostly for what no executor can save.
     """
+
+    in_turns = False  # groups are born anew
+    _takes_controls = False
 
     def __init__(
         self, name: str, sim: Simulation, models: Sequence[Model], every: int = 20, settle: int = 0, seed: int = 0

@@ -35,6 +35,12 @@ class SimulationWorkload:
         BackendError: the simulation's backend has no kernel list.
     """
 
+    in_turns = True
+    """Whether `rewind` brings back the same lists."""
+
+    _takes_controls = True
+    """Whether each step has controls of its own."""
+
     def __init__(self, name: str, sim: Simulation, settle: int = 100, seed: int = 0) -> None:
         self.name = name
         self.units = sim.num_worlds
@@ -73,6 +79,15 @@ class SimulationWorkload:
         self._following = 0
         for group, start in zip(self.sim.groups, self._start, strict=True):
             group.set_state(**start)
+
+    def rewind(self, executor: Executor, steps: int) -> None:
+        """Restore the state with which the step after the first `steps` steps begins, with that step's controls."""
+        self.reset()
+        if steps:
+            self.run(executor, steps)
+        for group, own in zip(self.sim.groups, self._controls, strict=False):  # groups that were born have none
+            if own is not None and self._takes_controls:
+                group.set_state(ctrl=own[self._following], qacc_warmstart=_copy(group.field("qacc_warmstart")))
 
     def state(self) -> bytes:
         """Return the bytes of the integration state of every world."""

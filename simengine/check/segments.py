@@ -27,9 +27,10 @@ def undecided_segments(mj: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
     if not entries.any():
         return np.zeros(0, dtype=int)
     change, rng = np.zeros(mj.nsensordata), np.random.default_rng(0)
+    moved = mujoco.MjData(mj)  # one for all: its arena has megabytes
     for direction in rng.choice((-1.0, 1.0), size=(3, mj.nv)):
         near = _with_moved_geoms(mj, rng)
-        moved = mujoco.MjData(near)
+        mujoco.mj_resetData(near, moved)
         moved.qpos[:], moved.mocap_pos[:], moved.mocap_quat[:] = data.qpos, data.mocap_pos, data.mocap_quat
         mujoco.mj_integratePos(near, moved.qpos, direction, _MOTION)
         mujoco.mj_fwdPosition(near, moved)

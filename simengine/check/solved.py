@@ -1,4 +1,4 @@
-"""Where the engine's solver ends, at evaluated states."""
+"""Where the engine's solver ends, and which contacts the engine lists, at evaluated states."""
 
 from __future__ import annotations
 
@@ -43,9 +43,7 @@ def solve(model: Model, evaluations: Sequence[Evaluation], backend: str, dtype: 
         backend: "cuda", "host", "jax" or "auto".
         dtype: "float32" or "float64".
     """
-    sim = Simulation(model, num_worlds=len(evaluations), backend=backend, dtype=dtype, on_nonfinite="freeze")
-    sim.set_state(**{name: np.array([getattr(e.state, name) for e in evaluations]) for name in STATE_ARRAYS})
-    sim.forward()
+    sim = _evaluated(model, evaluations, backend, dtype)
     fields = [as_numpy(sim.field(name)) for name in ("qacc", "qacc_smooth", "qfrc_constraint")]
     found = []
     for world in range(len(evaluations)):
@@ -54,3 +52,29 @@ def solve(model: Model, evaluations: Sequence[Evaluation], backend: str, dtype: 
         found.append(Solved(*(np.asarray(array, np.float64) for array in arrays)))
     sim.close()
     return found
+
+
+class Listed(NamedTuple):
+    """The contacts of one state.
+
+    Attributes:
+        geoms: geom pairs.
+        dist: (ncon,) distances [m].
+    """
+
+    geoms: list[tuple[int, int]]
+    dist: np.ndarray
+
+
+def contacts(model: Model, evaluations: Sequence[Evaluation], backend: str, dtype: str) -> list[Listed]:
+    """The engine's contacts; arguments as for `solve`."""
+    with _evaluated(model, evaluations, backend, dtype) as sim:
+        each = [sim.contacts(world) for world in range(len(evaluations))]
+        return [Listed(list(zip(c.geom1.tolist(), c.geom2.tolist(), strict=True)), as_numpy(c.dist)) for c in each]
+
+
+def _evaluated(model: Model, evaluations: Sequence[Evaluation], backend: str, dtype: str) -> Simulation:
+    sim = Simulation(model, num_worlds=len(evaluations), backend=backend, dtype=dtype, on_nonfinite="freeze")
+    sim.set_state(**{name: np.array([getattr(e.state, name) for e in evaluations]) for name in STATE_ARRAYS})
+    sim.forward()
+    return sim

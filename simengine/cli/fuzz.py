@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from simengine.cli.results.result_file import write_json
 from simengine.fuzz import FuzzReport, fuzz, read, replay
 
 _SECONDS = 60
+_PERIOD = 10.0  # seconds between results so far, which are what a run that is stopped leaves
 
 
 def add_parser(commands: Any) -> None:
@@ -54,7 +56,16 @@ def run(options: argparse.Namespace) -> int:
     # Without a terminal, a progress bar would fill a log with lines.
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task("models")
-        how["progress"] = lambda report: bar.update(task, description=_so_far(report))
+        written = time.monotonic()
+
+        def progress(report: FuzzReport) -> None:
+            nonlocal written
+            bar.update(task, description=_so_far(report))
+            if options.json not in (None, Path("-")) and time.monotonic() - written > _PERIOD:
+                written = time.monotonic()
+                _write(options, report, complete=False)
+
+        how["progress"] = progress
         if options.files:
             report = replay([read(file) for file in options.files], **how)
         else:
@@ -62,10 +73,14 @@ def run(options: argparse.Namespace) -> int:
             seconds = _SECONDS if both_missing else options.seconds
             how |= {"seconds": seconds, "models": options.models, "seed": options.seed}
             report = fuzz(**how, corpus=options.corpus, jobs=options.jobs)
-    write_json({**result_header(_command(options)), **report.as_dict()}, options.json)
+    _write(options, report, complete=True)
     if options.json != Path("-"):
         _print(report)
     return 0 if report.passed else 1
+
+
+def _write(options: argparse.Namespace, report: FuzzReport, *, complete: bool) -> None:
+    write_json({**result_header(_command(options)), "complete": complete, **report.as_dict()}, options.json)
 
 
 def _command(options: argparse.Namespace) -> str:

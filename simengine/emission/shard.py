@@ -240,6 +240,8 @@ class ShardEmitter:
     def evaluation_ahead(self, wanted: frozenset[str]) -> FixedList:
         """The calls of one evaluation of the store's chosen worlds ahead of counts, which does not integrate.
 
+        It has only the calls that the wanted fields need.
+
         Args:
             wanted: derived fields that it stores.
         """
@@ -312,9 +314,7 @@ class ShardEmitter:
         return CountedStep(evaluations, self._store, self.shard.index_in_group, self.arrive_whole)
 
     def _evaluation_of_chosen(self, wanted: frozenset[str], ahead: bool) -> BoundEvaluation:
-        evaluation = self._plan.evaluation(self.shard.size, "", 0, wanted, ahead)
-        if not ahead:
-            evaluation = only_for(evaluation, wanted)
+        evaluation = only_for(self._plan.evaluation(self.shard.size, "", 0, wanted, ahead), wanted)
         return bind(evaluation, self.factory.choosing(*self._store.chosen_buffers()), self._island_factories)
 
     def _evaluation(

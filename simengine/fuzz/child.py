@@ -16,9 +16,11 @@ from types import TracebackType
 from typing import Any, Self
 
 from simengine.fuzz.judge import Outcome
+from simengine.fuzz.worker import MEMORY
 
 _PATIENCE = 5.0  # times the limit that may pass on a clock
-_MOST_SERVED = 400  # models after which a new child is started, so that a leak does not grow
+# Models, and bytes of addresses, after which a new child is started, so that a leak does not grow.
+_MOST_SERVED, _MOST_ADDRESSES = 400, MEMORY // 2
 
 
 class Child:
@@ -41,15 +43,22 @@ class Child:
     def judge(self, text: str, seed: int) -> Outcome:
         """Judge a model. One that takes too long has a second try, since the machine may have been asleep.
 
+        So has one that runs out of memory where earlier models may have taken some.
+
         Args:
             text: MJCF.
             seed: of its states.
         """
         outcome = self._judge(text, seed)
-        return self._judge(text, seed) if outcome.kind == "hangs" else outcome
+        starved = outcome.kind == "raises" and outcome.reasons[0].partition(" in ")[0].endswith("MemoryError")
+        if starved and self._served > 1:
+            self._end()
+        elif outcome.kind != "hangs":
+            return outcome
+        return self._judge(text, seed)
 
     def _judge(self, text: str, seed: int) -> Outcome:
-        if self._process is not None and self._served >= _MOST_SERVED:
+        if self._process is not None and (self._served >= _MOST_SERVED or self._is_large(self._process.pid)):
             self._end()
         process = self._process or self._start()
         self._served += 1
@@ -65,6 +74,10 @@ class Child:
             self._end()
             return Outcome("hangs", [f"no answer in {self._limit:g} s of processor time"])
         return Outcome(**json.loads(line)) if line else self._crashed(process)
+
+    def _is_large(self, pid: int) -> bool:
+        """Whether a process has much of the addresses that it may have; drivers of other backends reserve more."""
+        return self._request["backend"] == "host" and _addresses(pid) > _MOST_ADDRESSES
 
     def _crashed(self, process: subprocess.Popen[bytes]) -> Outcome:
         code = process.wait()
@@ -119,6 +132,14 @@ def _line(process: subprocess.Popen[bytes], seconds: float) -> bytes | None:
         if ready:
             return process.stdout.readline()
     return None
+
+
+def _addresses(pid: int) -> int:
+    """Bytes of addresses of a process; 0 where the system does not tell."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
 
 
 def _processor_time(pid: int) -> float:

@@ -17,6 +17,7 @@ from simengine.check.check import comparable
 from simengine.check.oracle import Oracle
 from simengine.fuzz.drawn import Drawn
 from simengine.fuzz.focus import Focus, Place
+from simengine.fuzz.gaps import in_dropped_gaps
 from simengine.fuzz.limits import nudged
 from simengine.fuzz.optimum import following
 from simengine.fuzz.perturbed import Perturbed
@@ -26,10 +27,15 @@ from simengine.model.model import Model
 _ROUNDINGS = 2.0  # times what moving all numbers by a few units does to MuJoCo's own result
 _MOST = 16  # states of a field that are looked at: the worst
 # Sizes of moves that break ties [m]; the part of a difference that may be left, and how many times the bound: near a
-# tie, rounding is amplified. What a small move leaves as it was is no tie.
-_LEFT = {1e-4: (1e-2, 2.0), 1e-3: (1e-3, 1.0)}
+# tie, rounding is amplified. What a small move leaves as it was is no tie. In float32 edges that cross at 1e-4 may
+# still count as parallel.
+_LEFT = {
+    "float64": {1e-4: (1e-2, 2.0), 1e-3: (1e-3, 1.0)},
+    "float32": {1e-3: (1e-2, 2.0), 3e-3: (1e-3, 1.0)},
+}
 _TURNS = 2
 _CONTACTS = "narrowphase"  # the stage of contacts
+_LISTED = "contact_geom"
 _MANY = 20_000  # sweeps after which PGS, or CG, has converged
 _NEWTON = mujoco.mjtSolver.mjSOL_NEWTON
 
@@ -97,6 +103,14 @@ def explain(question: Question, missed: list[Missed], explained: dict[str, int])
 Rule = Callable[[Question, Focus, list[Missed]], set[Place]]
 
 
+def _by_gaps(question: Question, focus: Focus, missed: list[Missed]) -> set[Place]:
+    """MuJoCo drops contacts in the gap, which exert no force, if `override` is on."""
+    listed = {i for m in missed if m.name == _LISTED for i in m.errors}
+    evaluations = {i: question.drawn.evaluations[i] for i in focus.states if i in listed}
+    dropped = in_dropped_gaps(question.model, evaluations, question.backend, question.dtype)
+    return {(_LISTED, i) for i in dropped}
+
+
 def _by_rounding(question: Question, focus: Focus, missed: list[Missed]) -> set[Place]:
     """MuJoCo's own result changes as much if its numbers are rounded as an engine must round them."""
     drawn, perturbed = question.drawn, Perturbed(question.model, question.drawn.oracle, question.dtype)
@@ -113,7 +127,7 @@ def _by_ties(question: Question, focus: Focus, missed: list[Missed]) -> set[Plac
     """It goes if bodies and geoms are moved a little, so that no two distances are equal, each time that they are."""
     held: set[Place] = set()
     seen: dict[Place, int] = {}
-    for turn, (size, (part, times)) in itertools.product(range(_TURNS), _LEFT.items()):
+    for turn, (size, (part, times)) in itertools.product(range(_TURNS), _LEFT[question.dtype].items()):
         model, _ = comparable(load_model(nudged(question.mj, size, turn)), question.seed)
         errors = focus.errors(model, Oracle(model.mj, question.dtype), question.backend, question.dtype)
         for m in missed:
@@ -156,6 +170,7 @@ def _by_optimum(question: Question, focus: Focus, missed: list[Missed]) -> set[P
 
 
 _RULES: Mapping[str, Rule] = {
+    "a gap that MuJoCo drops": _by_gaps,
     "rounding": _by_rounding,
     "a tie of round numbers": _by_ties,
     "MuJoCo makes the same of the engine's contacts": _by_contacts,

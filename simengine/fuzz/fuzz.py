@@ -152,7 +152,9 @@ class _Run:
             is_new = outcome.is_finding and _signature(outcome) not in self._known
             if is_new:
                 self._known.add(_signature(outcome))
-            self._report.repeated += outcome.is_finding and not is_new
+            elif outcome.is_finding:
+                self._report.repeated += 1
+                self._report.alike.append(f"model {number}: {outcome.reasons[0]}")
             self._report.add(source, outcome)
         if is_new:
             self._found(child, text, seed, f"simengine fuzz, seed {self._report.seed}, model {number}", outcome)
@@ -175,14 +177,26 @@ class _Run:
             latest = found if same else latest
             return same
 
+        # kept as it is first: who stops the command while it shrinks has it, too
+        kept = self._keep(text, seed, how, outcome, None)
         time_to_shrink = _SHRINKING if self._seconds is None else max(_SHRINKING, self._left() / 4)
         # a hang takes its whole limit again with every attempt
         small = text if outcome.kind == "hangs" else shrink(text, fails, time_to_shrink)
-        path = save(self._corpus, small, seed, how, latest) if self._corpus is not None else Path("FILE.xml")
+        self._keep(small, seed, how, latest, kept)
+
+    def _keep(self, text: str, seed: int, how: str, outcome: Outcome, before: Finding | None) -> Finding:
+        """Report a finding and write its file, in place of a larger one."""
+        path = save(self._corpus, text, seed, how, outcome) if self._corpus is not None else Path("FILE.xml")
         repeat = repeat_command(path, self._report.backend, self._report.dtypes, self._states)
+        found = Finding(outcome.kind, outcome.reasons, str(path), repeat)
         with self._lock:
-            self._known.add(_signature(latest))
-            self._report.findings.append(Finding(latest.kind, latest.reasons, str(path), repeat))
+            self._known.add(_signature(outcome))
+            if before is not None:
+                self._report.findings.remove(before)
+                if before.file != found.file and self._corpus is not None:
+                    Path(before.file).unlink()
+            self._report.findings.append(found)
+        return found
 
 
 def _limit(backend: str) -> float:

@@ -21,7 +21,8 @@ _AFTER_STEP = frozenset(field.name for field in STEPPED)
 _SENSORS = "sensordata"  # of them, only some follow from forces
 
 _EQUAL = 1.01  # distances from the least cost that are equal
-_SAME_ROWS = 1e-5  # largest relative error of rows that are the other engine's, within the tolerance of convex contacts
+# Largest relative error of rows that are the other engine's: the tolerances of convex contacts, and of rows in float32.
+_SAME_ROWS = {"float64": 1e-5, "float32": 1e-3}
 _SOLVED: Compared = next(field for field in FORWARD if field.name == "qacc")
 
 
@@ -82,28 +83,30 @@ def _as_near(
         return set()
     solved = solve(model, list(evaluations.values()), backend, dtype)
     pairs = zip(evaluations.items(), solved, strict=True)
-    return {i for (i, evaluation), ours in pairs if _is_as_near(own, best, evaluation, ours, bound)}
+    return {i for (i, evaluation), ours in pairs if _is_as_near(own, best, evaluation, ours, bound, dtype)}
 
 
-def _is_as_near(own: Oracle, best: Oracle, evaluation: Evaluation, ours: Solved, bound: float) -> bool:
+def _is_as_near(own: Oracle, best: Oracle, evaluation: Evaluation, ours: Solved, bound: float, dtype: str) -> bool:
     summed = ours.efc_force @ ours.efc_J
     moved = evaluation.fields["qM"] @ (ours.qacc - ours.qacc_smooth)
     if any(relative_error(made, ours.qfrc_constraint)[1] > bound for made in (summed, moved)):
         return False
-    least = _solution(best, evaluation, ours)
+    same = _SAME_ROWS[dtype]
+    least = _solution(best, evaluation, ours, same)
     if relative_error(ours.qacc, least)[1] <= bound:
         return True
-    ends = (ours.qacc, _solution(own, evaluation, ours), least)
+    ends = (ours.qacc, _solution(own, evaluation, ours, same), least)
     ours_costs, theirs_costs, least_costs = (_cost(own, evaluation, qacc) for qacc in ends)
     return ours_costs - least_costs <= _EQUAL * (theirs_costs - least_costs)
 
 
-def _solution(oracle: Oracle, evaluation: Evaluation, ours: Solved) -> np.ndarray:
-    """MuJoCo's qacc (nv,) for the engine's rows, if they are its own to some digits; `oracle.data` holds the rows."""
+def _solution(oracle: Oracle, evaluation: Evaluation, ours: Solved, same: float) -> np.ndarray:
+    """MuJoCo's qacc (nv,) for the engine's rows, if their relative errors are at most `same`; `oracle.data` holds the
+    rows."""
     mj, data = oracle.mj, oracle.data
     oracle.forward(evaluation.state)
     rows = ((data.efc_J, ours.efc_J.ravel()), (data.efc_D, ours.efc_D), (data.efc_aref, ours.efc_aref))
-    if all(a.shape == b.shape and relative_error(b, a)[1] <= _SAME_ROWS for a, b in rows):
+    if all(a.shape == b.shape and relative_error(b, a)[1] <= same for a, b in rows):
         for theirs, values in rows:
             theirs[:] = values
         data.efc_R[:] = 1 / ours.efc_D

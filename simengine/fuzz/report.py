@@ -43,6 +43,7 @@ class FuzzReport:
         explained: number of values beyond their tolerance that rounding explains, by field.
         findings: what nothing explains.
         repeated: number of models that fail as an earlier finding does; they are not shrunk again.
+        alike: the numbers of these models, with what was wrong first.
         seconds: how long it took.
     """
 
@@ -58,6 +59,7 @@ class FuzzReport:
     explained: Counter[str] = field(default_factory=Counter)
     findings: list[Finding] = field(default_factory=list)
     repeated: int = 0
+    alike: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
     @property
@@ -99,6 +101,7 @@ class FuzzReport:
             "worst": {name: float(f"{error:.2g}") for name, error in sorted(self.worst.items())},
             "explained": dict(self.explained.most_common()),
             "repeated": self.repeated,
+            "alike": self.alike,
             "findings": [vars(finding) for finding in self.findings],
         }
 

@@ -16,7 +16,7 @@ import mujoco
 
 from simengine.fuzz.judge import Outcome, judge
 
-_MEMORY = 8 << 30  # bytes of addresses, beyond which a model fails by itself and takes nothing from others
+MEMORY = 8 << 30  # bytes of addresses, beyond which a model fails by itself and takes nothing from others
 
 
 def main() -> None:
@@ -27,7 +27,7 @@ def main() -> None:
     for line in sys.stdin:
         request = json.loads(line)
         if request["backend"] == "host":
-            resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         print(json.dumps(_answer(request)), file=answers, flush=True)
 
 

@@ -90,6 +90,11 @@ static std::chrono::nanoseconds duration(int64_t kind) {
   return found == durations.end() ? std::chrono::nanoseconds(0) : found->second;
 }
 
+// Time that calls of steps have taken [ns], copies included.
+static std::atomic<int64_t> time_of_steps{0};
+
+extern "C" int64_t simengine_time_of_steps() { return time_of_steps; }
+
 extern "C" void simengine_set_callbacks(Make make, Grow grow) {
   make_memory = make;
   grow_arena = grow;
@@ -258,6 +263,7 @@ class Elsewhere {
 static ffi::Error step_once(ffi::ThreadPool& pool, ffi::RemainingArgs& arguments, ffi::RemainingRets& results,
                             int64_t kind) {
   std::string why;
+  const auto called = std::chrono::steady_clock::now();
   const Memory* memory = take(kind, why);
   if (memory == nullptr) return ffi::Error::Internal(why);
   for (int64_t i = 0; i < memory->num_inputs; ++i) {
@@ -316,7 +322,9 @@ static ffi::Error step_once(ffi::ThreadPool& pool, ffi::RemainingArgs& arguments
     const Field& field = memory->outputs[i];
     copy(static_cast<char*>((*wanted)->untyped_data()), field.bytes, field.data, field.stride, field);
   }
+  const bool evaluation = memory->chosen != nullptr;
   give_back(kind, memory);
+  if (!evaluation) time_of_steps += std::chrono::nanoseconds(std::chrono::steady_clock::now() - called).count();
   return work->failed ? ffi::Error::Internal(work->why) : ffi::Error::Success();
 }
 

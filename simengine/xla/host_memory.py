@@ -111,6 +111,17 @@ def load(table: ModelTable) -> Any:
     return library
 
 
+def time_of_steps() -> float:
+    """Time that all steps inside JAX programs on a CPU have taken in this process [s], on the wall's clock.
+
+    Raises:
+        AttributeError: there is no C++ compiler, and so no clock in the handler.
+    """
+    function = handlers("cpu").simengine_time_of_steps
+    function.restype = ctypes.c_int64
+    return float(function()) * 1e-9
+
+
 def _new(call: Call | WeightsCall) -> HostMemory | HostWeights:
     index = next(_indices)
     if call not in _memories:

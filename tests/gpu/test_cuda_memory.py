@@ -132,4 +132,6 @@ def test_simulations_and_groups_that_end_leave_their_memory_to_others(backend: s
             del other
             gc.collect()
             held.append((pool.total_bytes(), sum(type(one) is live for one in gc.get_objects())))
-    assert held[3] == held[-1], held
+    before, after = held[3], held[-1]
+    assert after[0] <= before[0], held
+    assert after[1] <= before[1], held  # fewer if memory of earlier tests ends meanwhile

@@ -52,7 +52,7 @@ def test_a_bound_leaves_the_workload_as_it_was(name: str, on_device: bool) -> No
 def test_the_longest_chain_is_that_of_the_durations() -> None:
     workload = Sleepers()
     bound = bound_of(workload)
-    assert workload.ran == [0.004, 0.001, 0.001, 0.001] * 6  # each step, and each call once more
+    assert workload.ran == [0.004, 0.001, 0.001, 0.001] * 12  # each step twice, and twice the steps before it
     assert bound.work_us >= 7000
     assert 5000 <= bound.chain_us < bound.work_us - 1900
     assert bound.parallelism == pytest.approx(bound.work_us / bound.chain_us)
@@ -60,3 +60,39 @@ def test_the_longest_chain_is_that_of_the_durations() -> None:
 
 def test_a_step_without_calls_has_no_chain() -> None:
     assert Bound(0, 0, 0.0, 0.0, None).parallelism == 1.0
+
+
+class Growing(Network):
+    """A call counts, and the size of the next call follows from the count, which differs from step to step."""
+
+    def __init__(self, target: HostTarget, launch: Any) -> None:
+        super().__init__("growing", target, 1)
+        self.launch = launch
+        self.field = self.segments.intern("field")
+        self.emitted, self.steps, self.harm = 0, 0, 0
+
+    def emitters(self) -> Any:
+        self.emitted += 1
+        size = self.emitted
+
+        def count() -> None:
+            self.steps += 1
+
+        def fill() -> None:
+            self.harm += size != self.steps
+
+        return [[KernelCall(f.__name__, self.launch(f), (), (), (self.field,)) for f in (count, fill)]]
+
+    def reset(self) -> None:
+        self.emitted = self.steps = 0
+
+
+@pytest.mark.parametrize("on_device", [False, True])
+def test_calls_run_once_more_from_where_their_step_began(on_device: bool) -> None:
+    device = FakeDevice(1)
+    options: dict[str, Any] = {"device": "cuda", "driver": device, "stream": 0}
+    launch: Any = device.launch if on_device else PythonLaunch
+    workload = Growing(HostTarget(launch, options) if on_device else HostTarget(), launch)
+    bound_of(workload)
+    assert workload.harm == 0
+    assert workload.steps == 0

@@ -205,6 +205,60 @@ def test_a_stuck_list_is_named_and_the_next_one_runs(cupy: Any, bodies: Any, mer
 
 
 @FORMS
+def test_tables_take_no_memory_that_a_pending_kernel_still_writes(cupy: Any, bodies: Any, form: Any) -> None:
+    """Arrays that were freed while a kernel of the caller's stream still fills them are not those of the list."""
+    slow = cupy.RawKernel(
+        r"""
+        extern "C" __global__ void fill_late(long long cycles, unsigned* out, int n) {
+          const long long began = clock64();
+          while (clock64() - began < cycles) {}
+          for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) out[i] = 0x5a5a5a5au;
+        }""",
+        "fill_late",
+    )
+    bench = Bench(cupy, bodies)
+    calls = bench.random_calls(11)
+    wanted = bits_of_serial(bench, calls)
+    executor = make_executor("device", segments=bench.table, **form)
+    for seed in range(4):
+        others = bench.random_calls(seed, 100 + seed)  # a list of another size, whose image is new
+        kept = [bits_of_serial(bench, others)]
+        bench.reset()
+        with cupy.cuda.Stream(non_blocking=True) as stream:
+            for nbytes in (1 << power for power in range(9, 22)):
+                array = cupy.empty(nbytes, np.uint8)
+                slow((8,), (64,), (np.int64(2_000_000), array, np.int32(nbytes // 4)))
+                del array
+            executor.run([others])
+            stream.synchronize()
+        executor.synchronize()
+        kept.append(bench.bits())
+        assert kept[0] == kept[1]
+    bench.reset()
+    executor.run([calls])
+    assert bench.bits() == wanted
+    executor.close()
+
+
+def test_grids_that_do_not_fit_together_end(cupy: Any, bodies: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of the first class take all places, as where blocks land otherwise than planned."""
+    from simengine_scheduler.device import image
+
+    planned = image.joint_grids
+    monkeypatch.setattr(image, "joint_grids", lambda *given: [40 * grid for grid in planned(*given)])
+    bench = Bench(cupy, bodies)
+    executor = make_executor("device", segments=bench.table, watchdog=5.0)
+    for seed in range(3):
+        calls = bench.random_calls(seed, 60)
+        wanted = bits_of_serial(bench, calls)
+        bench.reset()
+        executor.run([calls])
+        executor.synchronize()
+        assert bench.bits() == wanted
+    executor.close()
+
+
+@FORMS
 def test_a_row_of_tiles_is_waited_for_together(cupy: Any, bodies: Any, form: Any) -> None:
     bench = Bench(cupy, bodies)
     for tiling in (Tiling("row", 4), Tiling("strided", 16)):
@@ -225,7 +279,7 @@ def test_merged_lists_of_one_class_and_of_several_are_one_launch(cupy: Any, bodi
         bench.reset()
         executor = make_executor("device", segments=bench.table, merged=True)
         executor.run([calls])
-        (loaded,) = executor._loaded.values()
+        (loaded,) = executor._images.of.values()
         assert len(loaded.launches) == 2  # with the one that resets counters
         assert bench.bits() == wanted
         executor.close()

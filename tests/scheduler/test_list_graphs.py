@@ -217,3 +217,26 @@ def test_any_lists_in_any_combination_have_the_results_of_serial(
         executor.close()
     assert results[0] == results[1]
     assert not device.graphs
+
+
+def test_graphs_in_which_no_list_runs_are_left_out_and_return() -> None:
+    herd = Herd(6, together=6)
+    herd.run([0, 1])
+    herd.run([0, 1, 2, 3])
+    herd.run([0, 1, 2, 3, 4, 5])
+    built = herd.executor.built
+    for chosen in ([0, 1], [2, 5], [4], [0, 3, 5], [1], [0, 1, 2, 3, 4, 5], [5, 4]):
+        herd.run(chosen)
+    assert herd.executor.built == built
+
+
+def test_a_scalar_of_a_list_that_paused_meanwhile_reaches_its_graph() -> None:
+    """Sets of buffers are looked at only if one of the process has changed."""
+    herd = Herd(3)
+    herd.run([0, 1, 2])
+    herd.run([0, 1])
+    herd.addends[2].rebind(11, 8)
+    herd.run([0, 1])
+    BufferSet().scalar(1).value = 2  # of nobody here
+    herd.run([0, 1])
+    herd.run([0, 1, 2], {2: 11})

@@ -108,6 +108,27 @@ def test_slow_executors_have_fewer_repeats(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(runs) == 1 + 2 + 3 + 1  # a repeat, and the recorded steps with those that settle
 
 
+@pytest.mark.parametrize("in_turns", [True, False])
+def test_executors_take_turns_where_they_can(monkeypatch: pytest.MonkeyPatch, in_turns: bool) -> None:
+    ran: list[str] = []
+
+    def logged(name: str) -> Any:
+        class Logged(SerialExecutor):
+            def run(self, emitters: Any) -> Trace:
+                ran.extend([name] * (not ran or ran[-1] != name))
+                return super().run(emitters)
+
+        return Logged
+
+    for name in "ab":
+        monkeypatch.setitem(EXECUTORS, name, logged(name))
+    workload = population()
+    workload.in_turns = in_turns
+    found = measure(workload, [Spec("a"), Spec("b")], Plan(1, 2, repeats=3, traces=1))
+    assert all(figures.good for figures in found)
+    assert "".join(ran) == ("ababab" if in_turns else "ab")
+
+
 def test_without_serial_nothing_is_equal(monkeypatch: pytest.MonkeyPatch) -> None:
     class Broken(SerialExecutor):
         def run(self, emitters: Any) -> Trace:

@@ -145,3 +145,10 @@ class FixedList(tuple[KernelCall, ...]):
 
 Item = KernelCall | AwaitCounts | Idle
 Emitter = Iterable[Item]
+
+_FIXED = frozenset({FixedList})
+
+
+def are_fixed(emitters: Iterable[Emitter]) -> bool:
+    """Return whether all emitters are fixed lists."""
+    return set(map(type, emitters)) <= _FIXED

@@ -1,14 +1,13 @@
 """The image of a list: its calls as the arrays that the window and the workers on the device read (protocol.cuh).
 
-Segments are numbered within the list, and a set of segments is bits in 32-bit words. The words of a call also hold what
-it conflicts with, so that a hazard check is a few ANDs of the words of a call with the bits of a slot.
+A hazard check is a few ANDs of the words of a call (`words.py`) with the bits of a slot.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,13 +15,9 @@ from ..core.calls import KernelCall
 from ..launch.arguments import address_of
 from ..launch.tasks import DeviceBody, DeviceTask
 from .occupancy import Multiprocessors, Need, joint_grids
+from .words import WORD, WordTable
 from .workers import Kind, WorkersOf, just_these
 
-_BITS = (
-    *("touched", "written", "touched_whole", "written_whole"),
-    *(f"against_{name}" for name in ("written", "touched", "written_whole", "touched_whole")),
-)
-WORD = np.dtype({"names": ["at", *_BITS], "formats": ["i4"] + ["u4"] * len(_BITS), "itemsize": 48})
 TASK = np.dtype(
     [
         *((name, "i4") for name in ("body", "arguments", "num_arguments", "tiles", "run", "first_word", "num_words")),
@@ -32,7 +27,8 @@ TASK = np.dtype(
 )
 TICKET = np.dtype([("task", "i4"), ("first", "i4")])
 STRIDE = 32
-STOP, HAS_WINDOW, FIRST_CLASS = 1, 2, 3  # positions of counters in the state, in units of STRIDE; `admitted` is at 0
+STOP, HAS_WINDOW, GATHERED, FIRST_CLASS = 1, 2, 3, 4  # positions in the state in units of STRIDE; `admitted` is at 0
+OF_CLASS = 2  # counters of each class: its next ticket, and its blocks that have begun
 _KINDS = 4  # kinds of bits that the window holds for a slot
 
 WINDOW_THREADS = 32
@@ -61,9 +57,10 @@ class Image:
 
     Attributes:
         state: int32 numbers that the list starts with. First come numbers that are STRIDE apart, so that reads of one
-            do not slow down others: `admitted`, `stop`, `has_window`, the next ticket of each class, and for each task
-            the tickets that remain. Then come, side by side, for each part the tiles that have ended, for each task
-            the number of upstream tasks, and for each task the task that was admitted first after its end.
+            do not slow down others: `admitted`, `stop`, `has_window`, `gathered`, for each class its next ticket and
+            its blocks that have begun, and for each task the tickets that remain. Then come, side by side, for each
+            part the tiles that have ended, for each task the number of upstream tasks, and for each task the task that
+            was admitted first after its end.
         remaining, ended, upstream_count, retired: where these begin in the state.
         num_words: how many words hold one bit of each segment.
     """
@@ -110,6 +107,7 @@ def build_image(
     tiled: bool = True,
     workers_of: WorkersOf | None = None,
     merged: bool = False,
+    known_words: WordTable | None = None,
 ) -> Image:
     """Return the image of calls in program order.
 
@@ -120,18 +118,19 @@ def build_image(
         tiled: whether calls wait for single parts where they may.
         workers_of: returns workers that run given bodies, and maybe others; without it, workers run just these bodies.
         merged: whether all bodies are one class, of which one block is the window.
+        known_words: words of calls of earlier images, so that they are not worked out again.
 
     Raises:
         ValueError: a call cannot run on the device, or the workers do not fit on it together.
     """
     given = [task_of(call) for call in calls]
-    words, spans, num_words = _all_words(calls, conflicts)
+    words, spans, num_words = (known_words or WordTable(conflicts)).of(calls)
     arguments, places = _all_arguments(calls)
     most_words = max((count for _, count in spans), default=0)
     of_window = Need(WINDOW_THREADS, _WINDOW_REGISTERS, window_memory(num_words, window, most_words), 1)
     words_of = [count for _, count in places]
     classes, of_body = _classes(given, words_of, device, workers_of or just_these, of_window, merged)
-    tasks = np.zeros(len(calls), TASK)
+    rows, runs = [], []
     parts = 0
     for i, (call, task) in enumerate(zip(calls, given, strict=True)):
         c, body = of_body[task.body]
@@ -139,14 +138,16 @@ def build_image(
         run = -(-task.tiles // classes[c].blocks)  # taking a ticket costs some 13 ns, and tickets are taken one by one
         count = 0 if task.count is None else address_of(task.count)
         part = (parts, own, task.tiling.kind == "strided", task.tiling.size)
-        tasks[i] = (body, *places[i], task.tiles, run, *spans[i], *part, task.units, count)
+        rows.append((body, *places[i], task.tiles, run, *spans[i], *part, task.units, count))
+        runs.append(run)
         parts += own
+    tasks = np.array(rows, TASK)
     tickets: list[list[tuple[int, int]]] = [[] for _ in classes]
     for i, task in enumerate(given):
-        tickets[of_body[task.body][0]] += [(i, first) for first in range(0, task.tiles, int(tasks["run"][i]))]
+        tickets[of_body[task.body][0]] += [(i, first) for first in range(0, task.tiles, runs[i])]
     remaining = -(-tasks["tiles"] // tasks["run"])
     n = len(calls)
-    head = STRIDE * (FIRST_CLASS + len(classes))
+    head = STRIDE * (FIRST_CLASS + OF_CLASS * len(classes))
     ended = head + n * STRIDE
     state = np.zeros(ended + parts + 2 * n, np.int32)
     state[head:ended:STRIDE] = remaining
@@ -206,43 +207,6 @@ def _kinds(bodies: Sequence[DeviceBody], merged: bool) -> dict[Kind, list[int]]:
     for i, body in enumerate(bodies):
         found.setdefault(Kind(body.threads, body.registers, body.family), []).append(i)
     return found
-
-
-def _all_words(
-    calls: Sequence[KernelCall], conflicts: Sequence[tuple[int, ...]]
-) -> tuple[np.ndarray, list[tuple[int, int]], int]:
-    """Return the words of all calls, for each call its first word and their number, and the words for all segments."""
-    used = sorted({s for call in calls for s in (*call.reads, *call.writes, *call.updates)})
-    local = {segment: i for i, segment in enumerate(used)}
-    known: dict[Any, tuple[int, int]] = {}
-    rows: list[tuple[int, ...]] = []
-    spans = []
-    for call in calls:
-        key = (call.reads, call.writes, call.updates, call.tiled)
-        if key not in known:
-            own = _words(call, local, conflicts)
-            known[key] = (len(rows), len(own))
-            rows += own
-        spans.append(known[key])
-    return np.array(rows, WORD), spans, -(-len(used) // 32)
-
-
-def _words(call: KernelCall, local: dict[int, int], conflicts: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    touched = {*call.reads, *call.writes, *call.updates}
-    written = {*call.writes, *call.updates}
-    whole = touched - set(call.tiled)
-    sets = [touched, written, whole, written & whole]
-    # a hazard: one call touches what another writes, or writes what another touches
-    sets += [{c for s in of for c in conflicts[s]} for of in (touched, written)]
-    # the same without tiled uses of one segment, which are compared part by part
-    sets += [{c for s in of for c in conflicts[s] if c != s or s in whole} for of in (touched, written)]
-    bits: dict[int, list[int]] = {}
-    for kind, of in enumerate(sets):
-        for segment in of:
-            if segment in local:
-                at, bit = divmod(local[segment], 32)
-                bits.setdefault(at, [0] * 8)[kind] |= 1 << bit
-    return [(at, *bits[at]) for at in sorted(bits)]
 
 
 def _all_arguments(calls: Sequence[KernelCall]) -> tuple[np.ndarray, list[tuple[int, int]]]:

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..tracing.events import Counters
-from .image import FIRST_CLASS, HAS_WINDOW, STOP, STRIDE, Image
+from .image import FIRST_CLASS, GATHERED, HAS_WINDOW, OF_CLASS, STOP, STRIDE, Image
 
 _POINTERS = (
     *("tasks", "words", "arguments", "tickets", "admitted", "next", "remaining", "ended", "upstream_count", "upstream"),
-    *("retired", "stop", "has_window", "status", "times", "checked", "compared"),
+    *("retired", "stop", "has_window", "begun", "gathered", "status", "times", "checked", "compared"),
 )
-_NUMBERS = ("num_tasks", "num_tickets", "num_words", "window", "longest_pause", "most_words")
+_NUMBERS = ("num_tasks", "num_tickets", "num_words", "window", "longest_pause", "most_words", "num_classes")
 _PAUSE_A_WORKER = 0.5  # ns; reads of one address are served one after another, some two in a nanosecond
 _SHORTEST, _LONGEST = 100, 2000  # pauses between two reads [ns]
 _TILED = 0x40000000
@@ -91,6 +91,7 @@ def list_structs(layout: Layout, base: int, status: int, limit: float, times: bo
         "admitted": state,
         "stop": state + 4 * STRIDE * STOP,
         "has_window": state + 4 * STRIDE * HAS_WINDOW,
+        "gathered": state + 4 * STRIDE * GATHERED,
         "status": status,
         "times": at["times"] if times else 0,
         "compared": at["compared"] if times else 0,
@@ -98,6 +99,7 @@ def list_structs(layout: Layout, base: int, status: int, limit: float, times: bo
         "num_tasks": len(image.calls),
         "num_words": image.num_words,
         "most_words": image.most_words,
+        "num_classes": len(image.classes),
         "window": layout.window,
         "longest_pause": int(min(max(_SHORTEST, _PAUSE_A_WORKER * sum(c.blocks for c in image.classes)), _LONGEST)),
     }
@@ -105,7 +107,8 @@ def list_structs(layout: Layout, base: int, status: int, limit: float, times: bo
         ListStruct(
             **common,
             tickets=at[f"tickets{c}"],
-            next=state + 4 * STRIDE * (FIRST_CLASS + c),
+            next=state + 4 * STRIDE * (FIRST_CLASS + OF_CLASS * c),
+            begun=state + 4 * STRIDE * (FIRST_CLASS + OF_CLASS * c + 1),
             num_tickets=len(of.tickets),
         )
         for c, of in enumerate(image.classes)

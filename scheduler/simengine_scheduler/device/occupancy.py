@@ -3,7 +3,8 @@
 Each multiprocessor must hold a block of every class, because blocks that wait stay on the device. A list is then free
 of deadlock (see protocol.cuh). Registers belong to the partitions of a multiprocessor, and a warp takes all its
 registers from one partition: of warps that need 5376 registers, three fit into the 16384 of a partition. The
-computation assumes that a warp goes to the partition with the most free registers.
+computation assumes that a warp goes to the partition with the most free registers. Blocks that land otherwise, because
+of other kernels, cost time but no deadlock (`stays` in protocol.cuh).
 """
 
 from __future__ import annotations

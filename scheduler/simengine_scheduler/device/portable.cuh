@@ -42,6 +42,7 @@ DEVICE long long cycles() {  // of this multiprocessor, a finer clock than now()
 DEVICE void earliest(long long* place, long long t) { atomicMin(place, t); }
 DEVICE void latest(long long* place, long long t) { atomicMax(place, t); }
 DEVICE void pause(int ns) { __nanosleep(ns); }
+#define PATIENCE 500  // looks of a block for blocks of other classes
 #else
 #include <atomic>
 #include <chrono>
@@ -81,4 +82,5 @@ DEVICE void latest(long long* place, long long t) {
   while (t > had && !atomic_at(place).compare_exchange_weak(had, t)) {}
 }
 DEVICE void pause(int ns) { std::this_thread::yield(); }
+#define PATIENCE 300  // yields, each of which may take long on a busy host
 #endif

@@ -10,9 +10,14 @@
 // ended. Tickets of a class are taken in program order, and every earlier ticket of T's class belongs to a task that
 // has ended. A resident block of that class therefore holds T's next ticket or is free to take it, and has nothing to
 // wait for. So T ends, and by induction every task does. The argument needs a resident block of each class beside the
-// window. Grids fit on the device together (occupancy.py). In one stream, each class starts once all blocks of the
-// class before it run. Lists of one process run one after another, so that no two lists wait for resources that the
-// other holds. A block that is not resident holds no ticket.
+// window. A block that is not resident holds no ticket. Lists of one process run one after another, so that no two lists
+// wait for resources that the other holds.
+//
+// Why each class gets a resident block. In one stream, a class starts once all blocks of the class before it have begun
+// or ended. Grids fit on the device together if blocks land as planned (occupancy.py), but other kernels may have been
+// in their way. So a block takes no ticket before a block of each class has begun. If that takes too long, all but the
+// first block of each class end, some sooner than others, until there is room (`stays`). In the end the window and one
+// block of each class that has begun are left, beside which another block fits.
 //
 // If a body does not end, or the count of a task is lost, the block that waits longer than `limit` reports what it
 // waits for. Then all blocks stop, because every wait reads `stop`.
@@ -76,6 +81,8 @@ struct List {
   int* retired;           // by task: the task admitted first after the window had seen it end
   int* stop;
   int* has_window;        // merged lists: whether some block is the window
+  int* begun;             // blocks of this class that have begun
+  int* gathered;          // classes of which a block has begun
   Status* status;         // in memory of the host
   long long* times;       // by task: start and end [ns], or null
   long long* checked;     // time of the window to admit tasks [ns]
@@ -84,6 +91,7 @@ struct List {
   int num_tasks, num_tickets, num_words, window;
   int longest_pause;  // between two reads [ns]
   int most_words;     // words of the task with the most
+  int num_classes;
 };
 
 DEVICE void stop_all(const List& list, int task, int tile, int waits_for) {
@@ -283,6 +291,27 @@ DEVICE void run_window(const List& list, void* memory) {
 }
 
 // ------------------------------------------------------------------------------------------------------ the workers
+
+// Whether a block that has begun stays to work. It does once a block of each class has begun. If this does not happen,
+// blocks of this class may be in the way, and all but the first give up their places, an eighth of them at a time. One
+// lane of the block calls it. Its patience is a number of looks, which do not count on while another process has the
+// device.
+DEVICE bool stays(const List& list) {
+  if (list.num_classes == 1) return true;
+  const int rank = take(list.begun);
+  if (rank == 0) {
+    add(list.gathered, 1);
+    return true;
+  }
+  const int patience = PATIENCE * (1 + rank % 8);
+  int rest = SHORTEST_PAUSE;
+  for (int looks = 0; look(list.gathered) < list.num_classes; ++looks) {
+    if (looks > patience) return false;
+    pause(rest);
+    rest = 2 * rest < list.longest_pause ? 2 * rest : list.longest_pause;
+  }
+  return true;
+}
 
 DEVICE int part_of(const Task& task, int tile) { return task.strided ? tile % task.size : tile / task.size; }
 

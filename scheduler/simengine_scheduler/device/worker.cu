@@ -47,6 +47,14 @@ static __device__ __forceinline__ void work(const List& list, int argument_words
   }
 }
 
+// Whether this block stays to work. All of its threads call it.
+static __device__ __forceinline__ bool stays_as_block(const List& list) {
+  __shared__ bool staying;
+  if (threadIdx.x == 0) staying = stays(list);
+  __syncthreads();
+  return staying;
+}
+
 #if defined(WITH_WINDOW)
 // The first warp of the block that runs first is the window. After that the block is a worker.
 static __device__ __forceinline__ void be_window_if_first(const List& list) {
@@ -64,6 +72,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 #if defined(WITH_WINDOW)
   be_window_if_first(list);
 #endif
+  if (!stays_as_block(list)) return;  // at once, to make room; the first block of the kernel ends last
   work(list, argument_words);
   end_after_previous();
 }

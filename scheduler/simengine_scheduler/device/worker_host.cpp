@@ -1,4 +1,6 @@
 // The protocol of executor `device` with threads for blocks, so that it runs without a GPU and under sanitizers.
+#include <condition_variable>
+#include <mutex>
 #include <vector>
 
 #include "protocol.cuh"
@@ -27,17 +29,47 @@ static void be_window(const List& list, int bytes) {
   run_window(list, memory.data());
 }
 
-// Runs a list to its end, with `grids[c]` threads for class c, whose list is `lists[c]`. The window has a thread of its
-// own, with `window_bytes` of memory, unless the list is merged.
+// Places for blocks. A block that finds none waits for another to end, as on a device that is full.
+struct Room {
+  std::mutex mutex;
+  std::condition_variable left;
+  int places;
+
+  void enter() {
+    std::unique_lock<std::mutex> lock(mutex);
+    left.wait(lock, [this] { return places > 0; });
+    --places;
+  }
+  void leave() {
+    {
+      std::lock_guard<std::mutex> lock(mutex);
+      ++places;
+    }
+    left.notify_one();
+  }
+};
+
+// Runs a list to its end, with `grids[c]` threads for class c, whose list is `lists[c]`, and at most `places` of them
+// at a time. Threads begin one after another, so that a class begins after all threads of the class before it. The
+// window has a thread of its own, with `window_bytes` of memory, unless the list is merged.
 extern "C" void run_list(const List* lists, const int* grids, int num_classes, const Body* const* bodies, int bytes,
-                         int window_bytes, int merged) {
+                         int window_bytes, int merged, int places) {
   std::vector<std::thread> threads;
-  if (!merged) threads.emplace_back([=] { be_window(lists[0], window_bytes); });
+  Room room;
+  room.places = places;
+  const auto begin = [&](auto block) {
+    room.enter();
+    threads.emplace_back([&room, block] {
+      block();
+      room.leave();
+    });
+  };
+  if (!merged) begin([=] { be_window(lists[0], window_bytes); });
   for (int c = 0; c < num_classes; ++c)
     for (int i = 0; i < grids[c]; ++i)
-      threads.emplace_back([=] {
+      begin([=] {
         if (merged && first_to(lists[c].has_window)) be_window(lists[c], window_bytes);
-        work(lists[c], bodies[c], bytes);
+        if (stays(lists[c])) work(lists[c], bodies[c], bytes);
       });
   for (std::thread& thread : threads) thread.join();
 }

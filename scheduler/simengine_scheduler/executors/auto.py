@@ -5,7 +5,9 @@
              └─ first turns: not timed ─┘└─ timed ─┘     └─ the fastest, untimed
 
 A turn is a few runs. Candidates that take far longer than the best have no further turns, unless they get faster from
-turn to turn. If what is run changes much afterwards, in kind or length, candidates take turns again.
+turn to turn. If what is run changes much afterwards, in kind or length, candidates take turns again. If the second was
+close, the two take turns once more after 128 runs, and after four times as many runs each time, since a trial may have
+been disturbed.
 
 Invariants
     1. One candidate runs each run, and everything has completed before another candidate takes a turn. Every executor
@@ -19,20 +21,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
 from ..core.calls import Emitter, FixedList
 from ..core.errors import CallError
+from ..planning.planners import PLANNERS
 from ..tracing.trace import Trace
 from .base import Executor, Options, run_repeatedly
-from .trials import Candidate, Lists, Turn
+from .trials import POLLING, Candidate, Lists, Turn
 
-CANDIDATES = {"host": ("threads", "serial"), "cuda": ("graph-cached", "streams", "pipeline", "serial", "device")}
+CANDIDATES = {
+    "host": ("threads", "serial"),
+    "cuda": ("graph-cached", "streams", POLLING, "pipeline", "serial", "device"),
+}
+"""By device, the likeliest first. `graph` is not there, since `graph-cached` does the same with lists that are new."""
+
 _RUNS = 4  # of a turn
 _ENOUGH = 0.02  # a turn ends earlier if its runs have taken so long [s]
 _FAR = 1.3  # a candidate that took so many times as long as the best, in two turns, has no further turns
 _WATCHED = 32  # runs after the choice that are compared with those of the trials; twice as many after each new trial
+_CLOSE = 1.1  # candidates that take at most so many times as long as the best have more turns
+_NEAR = 1.5  # if the second took at most so many times as long, the two take turns once more,
+_AGAIN = 128  # after so many runs; four times as many each time
 _CLEARLY = 0.97  # another candidate must take less than this share of the time of the first, since trials are noisy
 
 
@@ -56,8 +68,12 @@ class AutoExecutor(Executor):
         self._first = self._candidates[0]
         self._chosen: Candidate | None = None
         self._other: Candidate | None = None  # runs what the chosen one cannot run
+        self._second: Candidate | None = None  # took little longer than the chosen one
+        self._looks_again = False  # whether the chosen one and the second take turns once more
+        self._since = 0  # runs since the choice
+        self._again = _AGAIN
         self._with_bodies: dict[int, FixedList] = {}  # lists that were looked at, by their id()
-        names = " and ".join(candidate.executor.name for candidate in self._candidates)
+        names = " and ".join(candidate.name for candidate in self._candidates)
         self.reason = f"{names} take turns on the first runs"
         self._at = self._first
         self._turn = Turn()
@@ -70,11 +86,18 @@ class AutoExecutor(Executor):
         """Make the candidates that are not present, and leave out those that cannot run here."""
         for name in list(self._names):
             try:
-                executor = present.get(name) or self._make(name, self._options)
+                executor = present.get(name) or self._made(name)
                 self._candidates.append(Candidate(name, executor))
             except (ImportError, RuntimeError) as error:
                 self._names.remove(name)
                 self._left_out.append(f"{name} cannot run here ({error})")
+
+    def _made(self, name: str) -> Executor:
+        if name != POLLING:
+            return self._make(name, self._options)
+        if self._options.stream_policy in PLANNERS:
+            raise RuntimeError("planners wait on the device")
+        return self._make("streams", replace(self._options, completion="polling"))
 
     @property
     def executor(self) -> Executor:
@@ -117,10 +140,13 @@ class AutoExecutor(Executor):
 
     def close(self) -> None:
         """Close the candidates."""
-        for candidate in (*self._candidates, *([self._other] if self._other else ())):
-            candidate.executor.close()
+        executors = {id(c): c.executor for c in (*self._candidates, self._other, self._second) if c is not None}
+        for executor in executors.values():
+            executor.close()
 
     def _run(self, emitters: Sequence[Any], run: Callable[[Executor], Trace], times: int) -> Trace:
+        if self._chosen is None and self._looks_again and not all(self._can_run(c, emitters) for c in self._candidates):
+            self._look_no_more()
         if self._chosen is None and not self._can_run(self._at, emitters):
             self._leave_out(emitters)
         if self._chosen is None:
@@ -135,7 +161,30 @@ class AutoExecutor(Executor):
             trace = run(self._chosen.executor)
         if len(self._names) > 1:
             self._compare(emitters, times * trace.counters.calls)
+            self._since += 1
+            if self._chosen is not None and self._second is not None and self._since >= self._again:
+                self._look_again(self._chosen, self._second)
         return trace
+
+    def _look_again(self, chosen: Candidate, second: Candidate) -> None:
+        """Let the chosen candidate and the second take turns once more."""
+        chosen.executor.synchronize()
+        self._again *= 4
+        self._looks_again = True
+        self._first, self._candidates, self._chosen, self._second = chosen, [chosen, second], None, None
+        for candidate in self._candidates:
+            candidate.begin_again()
+        self.reason = f"{chosen.name} and {second.name} take turns once more"
+        self._next_turn()
+
+    def _look_no_more(self) -> None:
+        """Return to the choice of before, since there are calls that one of the two cannot run."""
+        self._at.executor.synchronize()
+        second = next(candidate for candidate in self._candidates if candidate is not self._first)
+        self._chosen = self._at = self._first
+        self._candidates, self._second, self._looks_again, self._since = [self._first], second, False, 0
+        self._other = second if self._first.executor.name == "device" else None
+        self.reason = f"{self._first.name} was chosen before"
 
     def _compare(self, emitters: Sequence[Any], calls: int) -> None:
         """Compare what runs lately with what ran in the trials, and begin new ones if it differs much."""
@@ -151,8 +200,8 @@ class AutoExecutor(Executor):
         assert self._chosen is not None
         self._chosen.executor.synchronize()
         self._watched *= 2  # so that lists which change again and again are not tried without end
-        kept = [candidate for candidate in (self._chosen, self._other) if candidate is not None]
-        self._candidates, self._other, self._chosen = [], None, None
+        kept = [candidate for candidate in (self._chosen, self._other, self._second) if candidate is not None]
+        self._candidates, self._other, self._chosen, self._second = [], None, None, None
         self._make_candidates({candidate.name: candidate.executor for candidate in kept})
         self._first = self._candidates[0]
         self._tried = Lists()
@@ -225,6 +274,8 @@ class AutoExecutor(Executor):
         """Give the turn to the candidate with the fewest turns, or end the trials."""
         timed = [candidate for candidate in self._candidates if len(candidate.times) >= 2]
         best = min((candidate.typical for candidate in timed), default=0.0)
+        for candidate in timed:
+            candidate.close = candidate.typical <= _CLOSE * best and len(self._within(_CLOSE * best)) > 1
         close = [c for c in self._candidates if c not in timed or c.typical <= _FAR * best or c.learns]
         due = [candidate for candidate in close if len(candidate.times) < candidate.rounds]
         if len(close) > 1 and due:
@@ -232,19 +283,25 @@ class AutoExecutor(Executor):
             return
         self._choose()
 
+    def _within(self, seconds: float) -> list[Candidate]:
+        """Return the candidates that take at most so long for a call [s]."""
+        return [candidate for candidate in self._candidates if candidate.times and candidate.typical <= seconds]
+
     def _choose(self) -> None:
-        """Choose the fastest candidate and close the others."""
+        """Choose the fastest candidate and close the others, but the second if it is near."""
         ranked = sorted(self._candidates, key=lambda c: c.typical * (_CLEARLY if c is self._first else 1.0))
         first, *others = ranked
         self._chosen = self._at = first
-        why = f"{first.executor.name} is the only candidate"
+        self._since, self._looks_again = 0, False
+        why = f"{first.name} is the only candidate"
         if others:
             why = f"{', '.join(map(str, ranked))} a call, by the better half of their turns"
         self.reason = "; ".join([why, *self._left_out])
         if first.executor.name == "device":
             self._other = next((other for other in others if other.executor.name != "device"), None)
+        self._second = next((other for other in others[:1] if other.typical <= _NEAR * first.typical), None)
         for candidate in others:
-            if candidate is not self._other:
+            if candidate is not self._other and candidate is not self._second:
                 with suppress(Exception):
                     candidate.executor.close()
         self._candidates = [first]

@@ -108,7 +108,7 @@ class Options:
             completion by events, and no recorded times.
         driver: replaces CUDA, for example by a fake device.
         candidates: the executors that `auto` chooses from, such as "threads+serial", the likeliest first; by default
-            those that suit option `device`.
+            those that suit option `device`. "polling" is `streams` with completion by polling.
         model: the executor that `simulated` models.
         gpu: the GPU that `simulated` models: a name, or a `simengine_scheduler.gpu_model.GpuSpec`.
     """

@@ -22,14 +22,17 @@ Invariants
     4. A wait that lasts longer than `watchdog` ends the list. The next run or `synchronize` raises an error, which says
        which call waited for which. If a body never ends and a call waits for it, the error is the same, but only a new
        process can go on.
+    5. The memory of an image comes from a stream that runs no kernels, so that nothing pending writes to it. It is
+       freed after the lists that use it have ended, also where an executor is forgotten and not closed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from time import perf_counter, sleep
 from typing import Any
-from weakref import ref
+from weakref import finalize, ref
 
 import numpy as np
 
@@ -37,10 +40,12 @@ from ..core.calls import KernelCall
 from ..core.dependencies import chains
 from ..core.errors import call_stuck
 from ..cuda import graph as cuda_graph
+from ..cuda.driver import Driver
 from ..device.image import STOP, STRIDE, WINDOW_THREADS, build_image, window_memory
 from ..device.layout import STATUS_WORDS, Layout, explain, lay_out, list_structs, outcome
 from ..device.occupancy import Multiprocessors
 from ..device.programs import CudaPrograms
+from ..device.words import WordTable
 from ..launch.cuda import CudaLaunch
 from ..tracing.trace import Trace
 from .base import Options
@@ -64,6 +69,37 @@ class _Loaded:
         self.launches = launches
 
 
+class _Images:
+    """The images of an executor, by the graphs that run them, and the words through which lists are given up."""
+
+    def __init__(self, driver: Driver, stream: int, status: Any) -> None:
+        self.of: dict[int, _Loaded] = {}
+        self.status = status
+        self.hangs = False  # a list that hangs may use its memory for ever
+        self._driver = driver
+        self._stream = stream
+
+    def drop(self, handle: int) -> None:
+        """Free an image and its graph, once the list has ended."""
+        if self.hangs:
+            return
+        self._driver.synchronize(self._stream)
+        self._driver.destroy_graph(handle)
+        del self.of[handle]
+
+    def release(self) -> None:
+        """Free all images, once their lists have ended. The graphs are destroyed elsewhere."""
+        if self.hangs:
+            _KEPT.append(self)
+            return
+        with suppress(Exception):  # a lost context runs nothing
+            self._driver.synchronize(self._stream)
+        self.of.clear()
+
+
+_KEPT: list[_Images] = []
+
+
 class _Last:
     """The executor that launched a list last in this process."""
 
@@ -80,10 +116,11 @@ class DeviceExecutor(GraphExecutor):
         super().__init__(options, cached=True)
         self.name = "device"
         self._programs = CudaPrograms(options.keep)
+        self._words = WordTable(self._conflicts)
         self._status = self._programs.pinned(STATUS_WORDS)
-        self._loaded: dict[int, _Loaded] = {}
+        self._images = _Images(self._driver, self._lanes.handles[0], self._status)
         self._ended = self._pool.take()
-        self._hangs = False
+        self._release_images = finalize(self, self._images.release)
         of = self._programs
         self._device = Multiprocessors(of.multiprocessors, of.registers, of.shared, of.threads, of.blocks)
 
@@ -99,17 +136,20 @@ class DeviceExecutor(GraphExecutor):
         return BuiltGraph(calls, Shape((), (), (), 0, 0), self._load(calls, times=False), keys)
 
     def _drop(self, handle: int) -> None:
-        if self._hangs:
-            return  # a list that hangs may use its memory for ever
-        self._driver.synchronize(self._lanes.handles[0])  # the list may be running in the memory that is freed here
-        self._driver.destroy_graph(handle)
-        del self._loaded[handle]
+        self._images.drop(handle)
 
     def _load(self, calls: Sequence[KernelCall], times: bool) -> int:
         """Copy an image of calls to the device. Returns the graph that runs it."""
         programs, options = self._programs, self._options
         image = build_image(
-            calls, self._conflicts, self._device, options.window, options.tiled, programs.workers_of, options.merged
+            calls,
+            self._conflicts,
+            self._device,
+            options.window,
+            options.tiled,
+            programs.workers_of,
+            options.merged,
+            self._words,
         )
         layout = lay_out(image, options.window)
         block = programs.upload(layout.content)
@@ -131,7 +171,7 @@ class DeviceExecutor(GraphExecutor):
             handle = cuda_graph.build_overlapping(launches, ordered=2)
         else:
             handle = self._driver.build_graph(launches, [(), *((0,) for _ in launches[1:])], None)
-        self._loaded[handle] = _Loaded(layout, block, launches)
+        self._images.of[handle] = _Loaded(layout, block, launches)
         return handle
 
     def _launch_run(
@@ -145,7 +185,7 @@ class DeviceExecutor(GraphExecutor):
             began = perf_counter()
             self._launch(handle)
             self._wait()
-            loaded = self._loaded[handle]
+            loaded = self._images.of[handle]
             found = outcome(loaded.layout, self._programs.download(loaded.block))
         finally:
             self._drop(handle)
@@ -184,7 +224,7 @@ class DeviceExecutor(GraphExecutor):
         """Raise CallError if a list was given up."""
         if not self._status[0]:
             return
-        self._hangs = not ended
+        self._images.hangs = not ended
         status = self._status.tolist()
         loaded = self._at_fault(status[1])
         task, why = explain(loaded.layout, status, self._options.watchdog)
@@ -195,11 +235,11 @@ class DeviceExecutor(GraphExecutor):
 
     def _at_fault(self, task: int) -> _Loaded:
         """Return the list that was given up: the one whose `stop` is set."""
-        for loaded in self._loaded.values():
+        for loaded in self._images.of.values():
             stop = loaded.layout.sections["state"][0] + 4 * STRIDE * STOP
             if len(loaded.layout.image.calls) > task and self._programs.glance(loaded.block, stop):
                 return loaded
-        return next(iter(self._loaded.values()))
+        return next(iter(self._images.of.values()))
 
     def run(self, emitters: Any) -> Any:
         """Hand over the emitters' calls. On return the home stream waits for all of them."""
@@ -214,7 +254,6 @@ class DeviceExecutor(GraphExecutor):
     def close(self) -> None:
         """Free memory on the device, after all work on it has completed."""
         if _LAST.executor is not None and _LAST.executor() is self:
-            if not self._hangs:
-                self._driver.synchronize(self._lanes.handles[0])
             _LAST.executor = None
+        self._release_images()
         super().close()

@@ -24,14 +24,15 @@ import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..core.calls import Emitter, FixedList, KernelCall
+from ..core.calls import Emitter, FixedList, KernelCall, are_fixed
 from ..core.emission import Feeder
 from ..cuda.driver import Driver, EventPool
 from ..tracing.trace import Trace
 from .base import Executor, Options, finish_run
 from .built_graphs import BuiltGraph, GraphBuilder, GraphStore
 from .cuda import CudaRun, Lanes, driver_for, release, wait_for
-from .list_graphs import ListGraphs, ListRun
+from .list_graphs import ListGraphs
+from .list_places import ListRun
 from .recorder import Recorder, start_recording
 
 
@@ -79,7 +80,7 @@ class GraphExecutor(Executor):
         """Launch the emitters' calls. On return the home stream waits for all of them."""
         home = self._home = self._driver.current_stream() if self._options.stream is None else self._options.stream
         trace = Trace(self.name, self._options.record)
-        if trace.record == "off" and type(emitters) is list and all(type(e) is FixedList for e in emitters):
+        if trace.record == "off" and type(emitters) is list and are_fixed(emitters):
             return self._run_lists(emitters, home, trace)
         with CudaRun(self.name, self._driver, self._lanes.handles) as run:
             self._lanes.begin(home)

@@ -15,101 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..core.calls import FixedList, KernelCall
 from ..core.overlaps import Overlaps, bits_of
 from ..cuda.driver import Driver
-from .built_graphs import BuiltGraph, GraphBuilder
+from ..launch.arguments import BufferSet
+from .built_graphs import GraphBuilder
+from .list_places import ListGraph, ListRun, Place, Running
 
 _SPREAD = 8  # graphs that a run may have beyond the fewest, before its lists are packed anew
 _SPARSE = 4  # lists are packed anew if their graphs hold more than so many times the calls that run,
 _SETTLED = 8  # and if the same lists have run so many times in a row
-
-
-class Place:
-    """Where a list is: its number, its graph, and its nodes and edges there."""
-
-    __slots__ = ("asked", "bit", "buffers", "edges", "epochs", "fixed", "graph", "nodes", "number")
-
-    def __init__(self, fixed: FixedList, number: int) -> None:
-        self.fixed = fixed  # kept alive, so that no other list gets its id()
-        self.number = number
-        self.bit = 1 << number
-        self.graph: ListGraph | None = None
-        self.nodes: list[int] = []
-        self.asked = self.edges = 0
-        sets = {id(s): s for call in fixed if (s := getattr(call.launch, "buffers", None)) is not None}
-        self.buffers = list(sets.values())
-        self.note_epochs()
-
-    def has_moved(self) -> bool:
-        """Whether a buffer of the list has moved since its arguments were set last."""
-        return [buffers.epoch for buffers in self.buffers] != self.epochs
-
-    def note_epochs(self) -> None:
-        """Note that the arguments are set for the buffers as they are."""
-        self.epochs = [buffers.epoch for buffers in self.buffers]
-
-
-class ListGraph:
-    """One graph of several lists.
-
-    Attributes:
-        built: the graph.
-        places: its lists.
-        size: how many nodes it has.
-        members: the same, as a bit set of their numbers.
-        on: those of them whose nodes are enabled.
-        used: number of the run that launched it last.
-    """
-
-    __slots__ = ("built", "members", "on", "places", "size", "used")
-
-    def __init__(self, built: BuiltGraph, places: Sequence[Place], owners: Sequence[Place]) -> None:
-        self.built = built
-        self.places = {place.number: place for place in places}
-        self.size = len(owners)
-        self.used = 0
-        self.members = sum(place.bit for place in places)
-        self.on = self.members
-        for place in places:
-            place.graph, place.nodes = self, []
-            place.asked = place.edges = 0
-        shape = built.shape
-        node_of = {seq: node for node, seq in enumerate(shape.order)}
-        for seq, owner in enumerate(owners):  # in program order, as the list has its calls
-            owner.nodes.append(node_of[seq])
-            owner.asked += shape.asked_by[seq]
-            owner.edges += len(shape.waits[seq])
-
-
-class ListRun(NamedTuple):
-    """What runs: the graphs to launch, and the calls, the waits that hazards ask for and the edges that are enabled."""
-
-    graphs: list[ListGraph]
-    calls: int
-    asked: int
-    edges: int
-
-
-class _Running:
-    """The lists that are switched on.
-
-    Attributes:
-        key: the id() of each, in the order in which they were given.
-        ids: the same as a set.
-        members: their numbers, as a bit set.
-        run: what runs.
-    """
-
-    __slots__ = ("ids", "key", "members", "run")
-
-    def __init__(self, key: tuple[int, ...], ids: set[int], members: int, run: ListRun) -> None:
-        self.key = key
-        self.ids = ids
-        self.members = members
-        self.run = run
 
 
 class ListGraphs:
@@ -136,9 +53,10 @@ class ListGraphs:
         self._free: list[int] = []  # numbers of lists that were forgotten
         self._runs = 0
         self._alike = 0  # runs of the same lists since others ran
-        self._latest: _Running | None = None
+        self._latest: Running | None = None
         self._buffers: list[Any] = []  # of all lists,
         self._epochs: list[int] = []  # and the epochs for which their nodes have arguments
+        self._changes = -1  # of all sets of buffers when the epochs were compared
 
     def __len__(self) -> int:
         return len(self._graphs)
@@ -155,39 +73,51 @@ class ListGraphs:
                 return run
         return self._prepare_all(lists, key)
 
-    def _change(self, latest: _Running, key: tuple[int, ...]) -> ListRun | None:
+    def _change(self, latest: Running, key: tuple[int, ...]) -> ListRun | None:
         """Switch lists by what differs from the latest run.
 
-        Returns None, and changes nothing, where that does not suffice: a list is new, or waits for another, or another
-        graph is needed.
+        Returns None, and changes nothing, where that does not suffice: a list is new, or waits for another, or lists
+        should be packed anew, or graphs dropped.
         """
         ids = set(key)
         if len(ids) < len(key):
             return None
         places, conflicting = self._places, self._overlaps.conflicting
         members, (graphs, calls, asked, edges) = latest.members, latest.run
-        for left in latest.ids - ids:
-            place = places[left]
+        left = [places[own] for own in latest.ids - ids]
+        for place in left:
             members ^= place.bit
-            calls, asked, edges = calls - len(place.nodes), asked - place.asked, edges - place.edges
-        joined = ids - latest.ids
-        for new in joined:
+            calls, asked, edges = calls - place.size, asked - place.asked, edges - place.edges
+        joined = []
+        for new in ids - latest.ids:
             known = places.get(new)
-            if known is None or known.graph not in graphs:
+            if known is None or known.graph is None:
                 return None
+            if known.graph not in graphs:
+                graphs = [*graphs, known.graph]
+            joined.append(known)
             members |= known.bit
-            calls, asked, edges = calls + len(known.nodes), asked + known.asked, edges + known.edges
-        if any(conflicting[places[new].number] & members for new in joined):
-            return None
-        if not all(graph.members & members for graph in graphs) or self._are_scattered(graphs, len(ids), calls):
+            calls, asked, edges = calls + known.size, asked + known.asked, edges + known.edges
+        for known in joined:
+            if conflicting[known.number] & members:
+                return None
+        for graph in graphs:
+            if not graph.members & members:
+                graphs = [graph for graph in graphs if graph.members & members]
+                break
+        too_many = len(self._graphs) > self._most and graphs is not latest.run.graphs
+        if too_many or self._are_scattered(graphs, len(ids), calls):
             return None
         self._runs += 1
         self._latest = None  # until the nodes are switched, which may fail
         for graph in graphs:
             graph.used = self._runs
-            self._switch(graph, members)
+            if graph in latest.run.graphs:
+                self._switch_some(graph, members, left, joined)
+            else:
+                self._switch(graph, members)
         run = ListRun(graphs, calls, asked, edges)
-        self._latest = _Running(key, ids, members, run)
+        self._latest = Running(key, ids, members, run)
         return run
 
     def _prepare_all(self, lists: Sequence[FixedList], key: tuple[int, ...]) -> ListRun | None:
@@ -223,14 +153,21 @@ class ListGraphs:
         calls = sum(len(place.nodes) for place in places)
         run = ListRun(graphs, calls, sum(place.asked for place in places), sum(place.edges for place in places))
         self._note_buffers()
-        self._latest = _Running(key, ids, running, run)
+        self._latest = Running(key, ids, running, run)
         return run
 
     def _have_moved(self) -> bool:
         """Whether a buffer of a list has moved since its arguments were set last, also of a list that does not run."""
-        return [buffers.epoch for buffers in self._buffers] != self._epochs
+        changes = BufferSet.changes
+        if changes == self._changes:
+            return False
+        moved = [buffers.epoch for buffers in self._buffers] != self._epochs
+        if not moved:
+            self._changes = changes
+        return moved
 
     def _note_buffers(self) -> None:
+        self._changes = -1
         places = self._places.values()
         self._buffers = [buffers for place in places for buffers in place.buffers]
         self._epochs = [epoch for place in places for epoch in place.epochs]
@@ -320,6 +257,15 @@ class ListGraphs:
             (on if wanted >> number & 1 else off).extend(graph.places[number].nodes)
         self._driver.switch_nodes(graph.built.handle, on, off)
         graph.on = wanted
+
+    def _switch_some(self, graph: ListGraph, running: int, left: Sequence[Place], joined: Sequence[Place]) -> None:
+        """Do the same where only these lists may differ from what is enabled."""
+        if graph.on == graph.members & running:
+            return
+        on = [node for place in joined if place.graph is graph for node in place.nodes]
+        off = [node for place in left if place.graph is graph for node in place.nodes]
+        self._driver.switch_nodes(graph.built.handle, on, off)
+        graph.on = graph.members & running
 
     def _drop_others(self) -> None:
         """Forget the graphs unused for longest, beyond the number that is stored, but none of the latest run."""

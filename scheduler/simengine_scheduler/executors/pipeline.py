@@ -29,7 +29,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..core.calls import Emitter, FixedList, KernelCall
+from ..core.calls import Emitter, FixedList, KernelCall, are_fixed
 from ..core.emission import Feeder
 from ..core.hazards import HazardTracker
 from ..cuda.driver import Driver, EventPool
@@ -152,7 +152,7 @@ class PipelineExecutor(Executor):
 
     def run(self, emitters: Iterable[Emitter]) -> Trace:
         """Run the emitters' calls. On return the home stream waits for all of them."""
-        if type(emitters) is list and all(type(e) is FixedList for e in emitters):
+        if type(emitters) is list and are_fixed(emitters):
             return self.repeat(emitters, 1)
         home, trace = self._begin()
         with _Emitted(self, trace, home, emitters) as flow:

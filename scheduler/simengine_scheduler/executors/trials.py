@@ -10,17 +10,31 @@ from ..core.calls import FixedList
 from ..core.counted import CountedList
 from .base import Executor
 
+POLLING = "polling"  # the candidate `streams` with completion by polling
 _ROUNDS = 5  # timed turns of each candidate that stays
+_CLOSE_ROUNDS = 9  # timed turns if another candidate takes about as long
 _LONG_ROUNDS = 2  # timed turns if runs are long; one alone may be disturbed by other programs
 _MOST_ROUNDS = 20  # timed turns of a candidate that gets faster from turn to turn
-_LEARNS = 0.95  # its latest turn took less than this share of the best before
+_LEARNS = 0.95  # its latest turn took less than this share of the best before,
+_FEWER = 0.75  # or it made graphs, but fewer a run than this share of the most in a turn,
+_CLEAN = 3  # in one of so many latest turns
 _LONG = 0.05  # a run that takes longer is long [s]
 _MUCH = 2.0  # how many times more or fewer calls a run may have than in the trials
 
 
 @dataclass
 class Candidate:
-    """An executor on trial, and the seconds per call of its timed turns."""
+    """An executor on trial.
+
+    Attributes:
+        name: of the candidate.
+        executor: runs lists.
+        turns: how many it has had.
+        long: whether its runs are long.
+        times: the seconds per call of its timed turns.
+        made: how many graphs it made in a run of each of them.
+        close: whether another candidate takes about as long.
+    """
 
     name: str
     executor: Executor
@@ -28,34 +42,52 @@ class Candidate:
     long: bool = False
     times: list[float] = field(default_factory=list)
 
+    made: list[float] = field(default_factory=list)
+    close: bool = False
+    _built: int = 0
+
     @property
     def rounds(self) -> int:
         """How many timed turns it is due: one more as long as it learns."""
-        return max(_LONG_ROUNDS if self.long else _ROUNDS, len(self.times) + self.learns)
+        few = _LONG_ROUNDS if self.long else _CLOSE_ROUNDS if self.close else _ROUNDS
+        return max(few, len(self.times) + self.learns)
 
     @property
     def learns(self) -> bool:
-        """Whether it still gets faster, as an executor does that keeps graphs or scripts of lists which vary."""
-        times = self.times
-        return 2 <= len(times) < _MOST_ROUNDS and times[-1] < _LEARNS * min(times[:-1])
+        """Whether it still gets faster, as an executor does that keeps graphs or scripts of lists which vary.
+
+        Such an executor makes fewer and fewer graphs. One that always makes as many meets new lists for ever.
+        """
+        times, made = self.times, self.made
+        if not 2 <= len(times) < _MOST_ROUNDS:
+            return False
+        fewer = any(made[-_CLEAN:]) and (len(made) < _ROUNDS or made[-1] < _FEWER * max(made))
+        return fewer or times[-1] < _LEARNS * min(times[:-1])
 
     @property
     def typical(self) -> float:
         """The mean of the better half of its latest turns [s]. A single candidate has no turns, and its time is 0."""
-        latest = self.times[-_ROUNDS:]
+        latest = self.times[-(_ROUNDS if any(self.made) else _CLOSE_ROUNDS) :]
         best = sorted(latest)[: (len(latest) + 1) // 2]
         return sum(best) / len(best) if best else 0.0
 
     def note(self, turn: Turn) -> None:
         """Note a turn that has completed. The first is not timed: graphs are made in it, and threads wake."""
+        built: int = getattr(self.executor, "built", 0)
         self.turns += 1
         self.long = turn.seconds > _LONG * turn.runs
         if self.turns > 1:
             self.times.append(turn.seconds / max(1, turn.calls))
+            self.made.append((built - self._built) / turn.runs)
+        self._built = built
+
+    def begin_again(self) -> None:
+        """Forget all turns."""
+        self.turns, self.times, self.made, self.close = 0, [], [], False
 
     def __str__(self) -> str:
         us = 1e6 * self.typical
-        return f"{self.executor.name} {us:{',.0f' if us >= 100 else '.3g'}} us"
+        return f"{self.name} {us:{',.0f' if us >= 100 else '.3g'}} us"
 
 
 @dataclass

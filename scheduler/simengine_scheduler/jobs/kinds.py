@@ -76,7 +76,7 @@ class JobArguments:
                 own.rebind(*place)
         if changed:
             self.version += 1
-            self.buffers.moves += 1  # also where only numbers have changed
+            self.buffers.note_move()  # also where only numbers have changed
 
 
 def _place(value: Buffer | tuple[int, int]) -> tuple[int, int]:

@@ -47,7 +47,7 @@ class Buffer:
         """Move the buffer. Launches issued afterwards use the new address; launches issued before keep the old one."""
         self.ptr = ptr
         self.nbytes = nbytes
-        self._owner.moves += 1
+        self._owner.note_move()
 
     def __repr__(self) -> str:
         return f"Buffer({self.name!r}, {self.ptr:#x}, {self.nbytes} bytes)"
@@ -59,7 +59,11 @@ class BufferSet:
     Attributes:
         moves: grows whenever a buffer moves. Packed arguments are valid until then: scalars are read where they are.
         scalars: how often a scalar has changed.
+        changes: how often a buffer has moved or a scalar has changed in any set of the process. Who has many sets looks
+            at them only if this has grown.
     """
+
+    changes = 0
 
     def __init__(self) -> None:
         self.moves = 0
@@ -72,6 +76,16 @@ class BufferSet:
             raise ValueError(f"buffer {name!r} is already in this set; rebind it or choose another name")
         buffer = self._buffers[name] = Buffer(self, name, ptr, nbytes)
         return buffer
+
+    def note_move(self) -> None:
+        """Note that a buffer has moved."""
+        self.moves += 1
+        BufferSet.changes += 1
+
+    def note_scalar(self) -> None:
+        """Note that a scalar has changed."""
+        self.scalars += 1
+        BufferSet.changes += 1
 
     @property
     def epoch(self) -> int:
@@ -122,7 +136,7 @@ class Scalar:
     @value.setter
     def value(self, value: np.generic | float) -> None:
         self._cell[0] = value
-        self._owner.scalars += 1
+        self._owner.note_scalar()
 
 
 def _address(buffer: Buffer, offset: int) -> int:

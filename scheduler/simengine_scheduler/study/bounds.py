@@ -1,7 +1,7 @@
 """What no executor can do better on a workload: the longest chain of its calls, and the launches that it takes.
 
-The calls of a step are run once more, one after another and with nothing between them, to time each. So memory differs
-afterwards from what the workload's own steps leave; `Workload.reset` restores it.
+The calls of a step are run once more, one after another and with nothing between them, to time each. They begin with
+the memory that the step began with, since a call whose size follows from counts may do harm where it finds others.
 """
 
 from __future__ import annotations
@@ -63,10 +63,16 @@ def bound_of(workload: Workload) -> Bound:
     options: dict[str, Any] = {**workload.options, "segments": workload.segments}
     found = []
     with make_executor("serial", **options, record="order") as executor:
-        for _ in range(_STEPS):
+        for step in range(_STEPS):
+
+            def rewind(step: int = step) -> None:
+                workload.rewind(executor, step)
+                executor.synchronize()
+
+            rewind()
             trace = workload.run(executor, 1)
             executor.synchronize()
-            found.append(_of_step(trace.order, trace.counters.awaits, options))
+            found.append(_of_step(trace.order, trace.counters.awaits, options, rewind))
     workload.reset()
     launches = [one.launch_us for one in found if one.launch_us is not None]
     calls, awaits, work, chain = (
@@ -75,13 +81,14 @@ def bound_of(workload: Workload) -> Bound:
     return Bound(calls, awaits, work, chain, statistics.fmean(launches) if launches else None)
 
 
-def _of_step(order: Sequence[KernelCall], awaits: int, options: dict[str, Any]) -> Bound:
+def _of_step(order: Sequence[KernelCall], awaits: int, options: dict[str, Any], rewind: Callable[[], None]) -> Bound:
     launch = None
     if options.get("device") == "cuda":
         driver: Driver = options.get("driver") or CudaDriver()
-        seconds = _on_device(order, driver)
-        launch = _launching(order, driver, Options(**options))
+        seconds = _on_device(order, driver, rewind)
+        launch = _launching(order, driver, Options(**options), rewind)
     else:
+        rewind()
         seconds = _on_host(order)
     ends: list[float] = []
     for own, before in zip(seconds, dependencies(order, options["segments"].conflicts), strict=True):
@@ -99,16 +106,17 @@ def _on_host(order: Sequence[KernelCall]) -> list[float]:
     return found
 
 
-def _on_device(order: Sequence[KernelCall], driver: Driver) -> list[float]:
+def _on_device(order: Sequence[KernelCall], driver: Driver, rewind: Callable[[], None]) -> list[float]:
     """Durations of calls on a device [s]. They are nodes of a graph, in a chain, each between two events."""
     if not order:
         return []
+    rewind()
+    driver.synchronize(driver.current_stream())
     pool, stream = EventPool(driver, timing=True), driver.create_stream()
     events = [(pool.take(), pool.take()) for _ in order]
     waits = [(), *((number,) for number in range(len(order) - 1))]
     graph = driver.build_graph([call.launch for call in order], waits, events)
     try:
-        driver.synchronize(driver.current_stream())
         driver.launch_graph(graph, stream)
         driver.synchronize(stream)
         return [driver.elapsed(*pair) for pair in events]
@@ -118,7 +126,7 @@ def _on_device(order: Sequence[KernelCall], driver: Driver) -> list[float]:
         driver.destroy_stream(stream)
 
 
-def _launching(order: Sequence[KernelCall], driver: Driver, options: Options) -> float:
+def _launching(order: Sequence[KernelCall], driver: Driver, options: Options, rewind: Callable[[], None]) -> float:
     """The least time of the host for the launches of calls on one stream [us]."""
     stream, compiled = driver.create_stream(), make_compiled(options, driver)
     numbers = None if compiled is None else compiled.numbers(list(order))
@@ -137,6 +145,8 @@ def _launching(order: Sequence[KernelCall], driver: Driver, options: Options) ->
         compiled.hand_over()
     seconds = []
     for _ in range(_LAUNCHES):
+        rewind()
+        driver.synchronize(driver.current_stream())
         began = perf_counter()
         issue()
         seconds.append(perf_counter() - began)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -111,10 +113,14 @@ class Figures:
 def measure(
     workload: Workload, specs: Sequence[Spec], plan: Plan, progress: Callable[[str], None] = lambda executor: None
 ) -> list[Figures]:
-    """Measure executors one after another, each through the same steps from the workload's start.
+    """Measure executors through the same steps from the workload's start.
+
+    After the first repeat of each they take turns: each runs the second repeat, then each the third, because the speed
+    of a machine drifts. Before a turn `serial` brings the memory to where the repeat begins. Where a workload takes no
+    turns, each executor has all of its repeats at first.
 
     `serial` runs first, even if it is not among the specs, because it gives the expected results. The figures of an
-    executor that fails say why. Once an executor has lost the CUDA context, those after it are not run.
+    executor that fails say why. Once an executor has lost the CUDA context, nothing more is run.
 
     Args:
         workload: what to run.
@@ -122,51 +128,104 @@ def measure(
         plan: how to measure.
         progress: called with each executor's name before it is measured.
     """
-    found: dict[str, Figures] = {}
-    expected: list[bytes] = []
-    lost = ""
-    for spec in (SERIAL, *(s for s in specs if s != SERIAL)):
-        progress(str(spec))
-        figures = found[str(spec)] = Figures(str(spec), error=lost)
+    takes = [_Take(workload, spec, plan) for spec in (SERIAL, *(s for s in specs if s != SERIAL))]
+    serial, lost = takes[0], False
+    for take in takes:
+        progress(str(take.spec))
         if lost:
-            continue
-        try:
-            states = _measure_one(workload, spec, plan, figures)
-            expected = expected or states
-            # a slow executor has fewer repeats
-            figures.equal = all(a == b for a, b in zip(states, expected, strict=False))
-        except Exception as error:  # the row shows any error, and the other executors go on
-            figures.error = f"{type(error).__name__}: {error}"
-            lost = "not run: the CUDA context was lost before" if getattr(error, "fatal", False) else ""
-    if found[str(SERIAL)].error:
+            take.figures.error = "not run: the CUDA context was lost before"
+        else:
+            lost = take.attempt(take.begin)
+    for number in range(1, plan.repeats if workload.in_turns else 1):
+        for take in takes:
+            if not lost and take.goes_on:
+                catches_up = take.executor if serial.figures.error else serial.executor
+                assert catches_up is not None
+                lost = take.attempt(partial(take.turn, catches_up, number))
+    for take in takes:
+        take.end(serial.states)
+    found = {str(take.spec): take.figures for take in takes}
+    if serial.figures.error:
         for figures in found.values():
             figures.equal = None  # there is nothing to compare with
     return [found[str(spec)] for spec in specs]
 
 
-def _measure_one(workload: Workload, spec: Spec, plan: Plan, figures: Figures) -> list[bytes]:
-    """Fill in the figures of one executor. Returns the memory before the timed steps and after each repeat."""
-    options = {**workload.options, **spec.options, "segments": workload.segments}
-    seconds: list[float] = []
-    with make_executor(spec.name, **options) as executor:
+class _Take:
+    """One executor on the workload.
+
+    Attributes:
+        spec: the executor.
+        figures: its figures.
+        executor: once it has been made.
+        states: the memory before the timed steps and after each repeat.
+    """
+
+    def __init__(self, workload: Workload, spec: Spec, plan: Plan) -> None:
+        self.spec = spec
+        self.figures = Figures(str(spec))
+        self.executor: Executor | None = None
+        self.states: list[bytes] = []
+        self._workload, self._plan = workload, plan
+        self._options = {**workload.options, **spec.options, "segments": workload.segments}
+        self._seconds: list[float] = []
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it has more repeats. A slow executor has fewer."""
+        return not self.figures.error and sum(self._seconds) < self._plan.limit
+
+    def attempt(self, do: Callable[[], None]) -> bool:
+        """Do something, and note the error if it fails. Returns whether the CUDA context is lost."""
+        try:
+            do()
+        except Exception as error:  # the row shows any error, and the other executors go on
+            self.figures.error = f"{type(error).__name__}: {error}"
+            return bool(getattr(error, "fatal", False))
+        return False
+
+    def begin(self) -> None:
+        """Make the executor, run the first steps and the first repeat, and record some steps."""
+        workload = self._workload
+        executor = self.executor = make_executor(self.spec.name, **self._options)
         while getattr(executor, "undecided", False):  # the trials of `auto`
             workload.run(executor, 1)
         workload.reset()
-        workload.run(executor, plan.warmup)
+        workload.run(executor, self._plan.warmup)
         executor.synchronize()
-        states = [workload.state()]
-        while len(seconds) < plan.repeats and sum(seconds) < plan.limit:
-            seconds.append(_timed(workload, executor, plan.steps))
-            states.append(workload.state())
-        figures.reason = getattr(executor, "reason", "")
-    median = statistics.median(seconds)
-    figures.us_per_step = 1e6 * median / plan.steps
-    figures.spread = (max(seconds) - min(seconds)) / median
-    figures.units_per_s = workload.units * plan.steps / median
-    with make_executor(spec.name, **{**options, "record": "times"}) as executor:
-        traces = [_recorded(workload, executor) for _ in range(_SETTLING + plan.traces)]
-    _explain(workload, traces[_SETTLING:], figures)
-    return states
+        self.states.append(workload.state())
+        self._repeat(executor)
+        while not self._workload.in_turns and len(self._seconds) < self._plan.repeats and self.goes_on:
+            self._repeat(executor)
+        with make_executor(self.spec.name, **{**self._options, "record": "times"}) as recording:
+            traces = [_recorded(workload, recording) for _ in range(_SETTLING + self._plan.traces)]
+        _explain(workload, traces[_SETTLING:], self.figures)
+
+    def turn(self, catches_up: Executor, number: int) -> None:
+        """Run a repeat, once another executor has brought the memory to where it begins."""
+        assert self.executor is not None
+        self._workload.rewind(catches_up, self._plan.warmup + number * self._plan.steps)
+        catches_up.synchronize()
+        self._repeat(self.executor)
+
+    def _repeat(self, executor: Executor) -> None:
+        self._seconds.append(_timed(self._workload, executor, self._plan.steps))
+        self.states.append(self._workload.state())
+
+    def end(self, expected: Sequence[bytes]) -> None:
+        """Fill in the figures, and close the executor."""
+        figures = self.figures
+        if self._seconds:
+            median = statistics.median(self._seconds)
+            figures.us_per_step = 1e6 * median / self._plan.steps
+            figures.spread = (max(self._seconds) - min(self._seconds)) / median
+            figures.units_per_s = self._workload.units * self._plan.steps / median
+        if not figures.error:
+            figures.equal = all(a == b for a, b in zip(self.states, expected, strict=False))
+        figures.reason = getattr(self.executor, "reason", "")
+        if self.executor is not None:
+            with suppress(Exception):  # after a CUDA fault, which the row reports, closing fails
+                self.executor.close()
 
 
 def _timed(workload: Workload, executor: Executor, steps: int) -> float:

@@ -74,17 +74,24 @@ class ThreadedDevice(Executor):
         workers: threads of each resource class.
         lose: the number of a call of which one ticket is never counted, so that other calls wait in vain.
         library: what `build` returned.
+        places: how many threads, with the window, may run at a time. The others begin when one of them ends.
     """
 
     name = "device"
 
     def __init__(
-        self, options: Options, workers: int = 2, lose: int | None = None, library: Path | None = None
+        self,
+        options: Options,
+        workers: int = 2,
+        lose: int | None = None,
+        library: Path | None = None,
+        places: int = 1 << 20,
     ) -> None:
         self._options = options
         self._conflicts = options.table(self.name).conflicts
         self._workers = workers
         self._lose = lose
+        self._places = places
         self._run = ctypes.CDLL(str(library or build())).run_list
 
     def run(self, emitters: Iterable[Emitter]) -> Trace:
@@ -134,7 +141,7 @@ class ThreadedDevice(Executor):
         lists = (type(structs[0]) * len(structs))(*structs)
         most = max(of.memory for of in image.classes)
         of_window = window_memory(image.num_words, options.window, image.most_words)
-        self._run(lists, grids, len(tables), bodies, most, of_window, int(image.merged))
+        self._run(lists, grids, len(tables), bodies, most, of_window, int(image.merged), self._places)
         if status[0]:
             task, why = explain(layout, status.tolist(), limit)
             raise call_stuck(calls[task], self.name, why)

@@ -93,6 +93,22 @@ DEVICE real site_moment(const Model& m, int u, int v, const real* cdof, const re
   return (first ? dot6(cdof + 6 * v, wrench) : R(0.0)) + (second ? dot6(cdof + 6 * v, wrench + 6) : R(0.0));
 }
 
+// An entry of the moments: its actuator and dof, and the transmission of the actuator.
+struct MomentEntry {
+  int actuator, dof, type, id;
+};
+
+DEVICE MomentEntry moment_entry(const Model& m, int e) {
+  if (e >= m.nJmom()) return {-1, 0, 0, 0};
+  return {m.moment_entry()[2 * e], m.moment_entry()[2 * e + 1], 0, 0};
+}
+
+DEVICE void find_transmission(const Model& m, MomentEntry& entry) {
+  if (entry.actuator < 0) return;
+  entry.type = m.actuator_trntype()[entry.actuator];
+  entry.id = m.actuator_trnid()[2 * entry.actuator];
+}
+
 DEVICE void transmission(const Model& m, const real* qpos, const real* qvel, const real* xquat, const real* subtree_com,
                          const real* cdof, const real* site_xpos, const real* site_xmat, const real* ten_length,
                          const real* ten_J, real* actuator_length, real* actuator_velocity, real* actuator_moment,
@@ -119,9 +135,14 @@ DEVICE void transmission(const Model& m, const real* qpos, const real* qvel, con
   // (2) moments: derivatives of the lengths with respect to the velocities
   LANE_FOR_LOADS(e, m.nu() * nv) actuator_moment[e] = 0;
   lane_sync();
+  // what the next entries of a lane follow from is loaded ahead, because each load gives the address of the next
+  MomentEntry next = moment_entry(m, lane()), after = moment_entry(m, lane() + LANES);
+  find_transmission(m, next);
   LANE_FOR(e, m.nJmom()) {
-    const int u = m.moment_entry()[2 * e], v = m.moment_entry()[2 * e + 1];
-    const int type = m.actuator_trntype()[u], id = m.actuator_trnid()[2 * u];
+    const int u = next.actuator, v = next.dof, type = next.type, id = next.id;
+    next = after;
+    find_transmission(m, next);
+    after = moment_entry(m, e + 2 * LANES);
     real value;
     if (type == TRN_SITE || type == TRN_SLIDERCRANK) {
       value = site_moment(m, u, v, cdof, wrench + 12 * u);

@@ -1,23 +1,55 @@
 // Constraint rows of every type, in MuJoCo's order: equalities, friction losses of dofs and tendons, limits, contacts.
 // MuJoCo documentation, "Computation", "Constraint model".
 
+// Store what belongs to the rows of equality e from row r on, besides their Jacobian.
+DEVICE void put_equality(int e, int r, int rows, const real* pos, const real* drift, real* efc_pos, real* efc_D,
+                         real* efc_aref, int* efc_type, int* efc_id) {
+  real distance2 = 0;
+  for (int i = 0; i < 6; ++i) distance2 = i < rows ? fma_(pos[i], pos[i], distance2) : distance2;
+  for (int i = 0; i < 6; ++i) {
+    if (i >= rows) continue;
+    efc_pos[r + i] = pos[i];
+    efc_D[r + i] = sqrt_(distance2);
+    efc_aref[r + i] = drift[i];
+    efc_type[r + i] = ROW_EQUALITY;
+    efc_id[r + i] = e;
+  }
+}
+
 // (1) rows of the active equalities, from row 0 on; returns their number. Until (4), efc_D holds the distance on which
-// their impedance depends, and efc_aref the drift.
+// their impedance depends, and efc_aref the drift. An equality of lengths is the work of one lane, one of bodies that of
+// all lanes.
 template <class Rows>
 DEVICE int equality_rows(const Model& m, const real* qpos, const int* eq_active, const Motion& motion,
                          const real* ten_length, const real* ten_J, const Rows& jacobian, real* efc_pos, real* efc_D,
                          real* efc_aref, int* efc_type, int* efc_id) {
+  real pos[6], drift[6] = {0, 0, 0, 0, 0, 0};
+  int all = 0;
+  bool of_bodies = false;
+  ROLLED for (int base = 0; base < m.neq(); base += LANES) {
+    const int e = base + lane(), rows = e < m.neq() && eq_active[e] ? m.eq_rows()[e] : 0;
+    int total;
+    const int r = all + lane_scan(rows, &total);
+    all += total;
+    if (!rows) continue;
+    if (m.eq_type()[e] <= EQ_WELD) {
+      of_bodies = true;
+      continue;
+    }
+    pos[0] = length_equality(m, e, qpos, ten_length, ten_J, jacobian, r);
+    put_equality(e, r, rows, pos, drift, efc_pos, efc_D, efc_aref, efc_type, efc_id);
+  }
+  if (!lane_any(of_bodies)) return all;
   int r = 0;
   ROLLED for (int e = 0; e < m.neq(); ++e) {
     const int rows = eq_active[e] ? m.eq_rows()[e] : 0;
-    if (!rows) continue;
-    real pos[6], drift[6] = {0, 0, 0, 0, 0, 0}, distance2 = 0;
-    if (m.eq_type()[e] <= EQ_WELD) {
+    if (rows && m.eq_type()[e] <= EQ_WELD) {
       real p1[3], p2[3], q1[4], q2[4], column[6];
       equality_point(m, e, 0, motion.xpos, motion.xmat, p1);
       equality_point(m, e, 1, motion.xpos, motion.xmat, p2);
       equality_quat(m, e, 0, motion.xquat, q1);
       equality_quat(m, e, 1, motion.xquat, q2);
+      for (int i = 0; i < 6; ++i) drift[i] = 0;
       body_equality(m, e, motion, p1, p2, q1, q2, pos, drift);
       const typename Rows::Dofs dofs = jacobian.dofs(m, m.eq_obj()[2 * e], m.eq_obj()[2 * e + 1]);
       LANE_FOR(c, jacobian.stride) {
@@ -28,23 +60,11 @@ DEVICE int equality_rows(const Model& m, const real* qpos, const int* eq_active,
           jacobian.touch(r + i, c, dofs);
         }
       }
-    } else if (lane() == 0) {
-      pos[0] = length_equality(m, e, qpos, ten_length, ten_J, jacobian, r);
-    }
-    if (lane() == 0) {
-      for (int i = 0; i < 6; ++i) distance2 = i < rows ? fma_(pos[i], pos[i], distance2) : distance2;
-      for (int i = 0; i < 6; ++i) {
-        if (i >= rows) continue;
-        efc_pos[r + i] = pos[i];
-        efc_D[r + i] = sqrt_(distance2);
-        efc_aref[r + i] = drift[i];
-        efc_type[r + i] = ROW_EQUALITY;
-        efc_id[r + i] = e;
-      }
+      if (lane() == 0) put_equality(e, r, rows, pos, drift, efc_pos, efc_D, efc_aref, efc_type, efc_id);
     }
     r += rows;
   }
-  return r;
+  return all;
 }
 
 // (1) rows of friction losses, from row `rows` on; returns the index after the last.

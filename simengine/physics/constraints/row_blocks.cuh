@@ -32,6 +32,11 @@ DEVICE DofsOfBlocks dofs_of_blocks(const Model& m, int b1, int b2) {
   return {first, second, dof1, n1, dof2, m.block_dofadr()[second + 1] - dof2};
 }
 
+// Clear a row; its width is a multiple of four.
+DEVICE void clear_row(real* row, int stride) {
+  OVERLAPPED for (int q = 0; q < stride / 4; ++q) reinterpret_cast<Vec4*>(row)[q] = {0, 0, 0, 0};
+}
+
 struct DenseRows {
   typedef AllDofs Dofs;
   real* J;
@@ -40,7 +45,7 @@ struct DenseRows {
   // Clear row r. It depends only on dofs of the block of dof1 and, if dof2 is not negative, of the block of dof2.
   DEVICE_METHOD RowPlace start(const Model& m, int r, int dof1, int dof2) const {
     real* row = J + r * stride;
-    ROLLED for (int v = 0; v < stride; ++v) row[v] = 0;
+    clear_row(row, stride);
     return {row, row};
   }
 
@@ -64,7 +69,7 @@ struct SparseRows {
 
   DEVICE_METHOD RowPlace start(const Model& m, int r, int dof1, int dof2) const {
     real* row = J + size_t(r) * stride;
-    ROLLED for (int v = 0; v < stride; ++v) row[v] = 0;
+    clear_row(row, stride);
     const int b1 = m.dof_block()[dof1], b2 = dof2 >= 0 ? m.dof_block()[dof2] : -1;
     const DofsOfBlocks dofs = dofs_of_blocks(m, b1, b2);
     efc_block[2 * r] = dofs.block1;

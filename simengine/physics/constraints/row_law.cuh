@@ -31,27 +31,37 @@ DEVICE int rows_together(const Model& m, const Rows& rows, int r) {
 
 enum Zone { FREE, QUADRATIC, BETWEEN };
 
-// The coordinates of a cone at one point.
+// The coordinates of a cone at one point. Its U is not kept: an array whose index varies would be in memory.
 struct Cone {
   const real* friction;
-  real mu, N, U[MAX_CONE_ROWS], T, Dm;
+  real mu, N, T, Dm;
   Zone zone;
+
+  // How N or entry i of U grows with residual i, and entry i of U.
+  DEVICE_METHOD real scale(int i) const { return i ? friction[i - 1] : mu; }
+  DEVICE_METHOD real along(int i, real x) const { return friction[i - 1] * x; }
 };
 
-DEVICE Cone cone_at(const Model& m, const Rows& rows, int r, int dim, const real* x) {
+// The cone whose first row is r, at residuals x(i).
+template <typename Residual>
+DEVICE Cone cone_of(const Model& m, const Rows& rows, int r, int dim, Residual x) {
   Cone cone;
   real square = 0;
   cone.friction = m.cand_friction() + 5 * rows.cand[rows.id[r]];
   cone.mu = cone.friction[0] * reciprocal_sqrt_(m.opt_impratio()[0]);
-  cone.N = cone.mu * x[0];
+  cone.N = cone.mu * x(0);
   for (int i = 1; i < dim; ++i) {
-    cone.U[i] = cone.friction[i - 1] * x[i];
-    square = fma_(cone.U[i], cone.U[i], square);
+    const real u = cone.along(i, x(i));
+    square = fma_(u, u, square);
   }
   cone.T = sqrt_(square);
   cone.Dm = divide_(rows.D[r], cone.mu * cone.mu * (1 + cone.mu * cone.mu));
   cone.zone = cone.N >= cone.mu * cone.T ? FREE : cone.mu * cone.N + cone.T <= 0 ? QUADRATIC : BETWEEN;
   return cone;
+}
+
+DEVICE Cone cone_at(const Model& m, const Rows& rows, int r, int dim, const real* x) {
+  return cone_of(m, rows, r, dim, [&](int i) { return x[i]; });
 }
 
 DEVICE Zone scalar_zone(const Rows& rows, int r, real x) {
@@ -61,54 +71,99 @@ DEVICE Zone scalar_zone(const Rows& rows, int r, real x) {
   return x < 0 ? QUADRATIC : FREE;
 }
 
+// Cost of row r outside cones at residual x. `force` receives minus the derivative, and `weight`, if not null, the
+// second derivative.
+DEVICE real scalar_law(const Rows& rows, int r, real x, real* force, real* weight) {
+  const Zone zone = scalar_zone(rows, r, x);
+  const real D = rows.D[r], loss = rows.frictionloss[r];
+  force[0] = zone == FREE ? R(0.0) : zone == QUADRATIC ? -(D * x) : x < 0 ? loss : -loss;
+  if (weight) weight[0] = zone == QUADRATIC ? D : R(0.0);
+  if (zone == FREE) return 0;
+  return zone == QUADRATIC ? R(0.5) * D * x * x : loss * (abs_(x) - R(0.5) * divide_(loss, D));
+}
+
+// What the rows of a cone between its zones share. With respect to (N, U), the gradient is Dm depth v with
+// v = (1, -mu u) and u = U / T; second derivatives are Dm v v', and for U also bend (1 - u u').
+struct Sliding {
+  const Cone& cone;
+  const real* x;
+  real depth, slope, inverse, bend;
+
+  DEVICE_METHOD real u(int i) const { return cone.along(i, x[i]) * inverse; }
+  DEVICE_METHOD real v(int i) const { return cone.scale(i) * (i ? -cone.mu * u(i) : R(1.0)); }
+  DEVICE_METHOD real second(int i, int j) const {
+    const real across = i && j ? bend * cone.scale(i) * cone.scale(j) * ((i == j) - u(i) * u(j)) : R(0.0);
+    return fma_(cone.Dm * v(i), v(j), across);
+  }
+};
+
+DEVICE Sliding sliding_at(const Cone& cone, const real* x) {
+  const real depth = cone.N - cone.mu * cone.T, slope = cone.Dm * depth, inverse = reciprocal_(cone.T);
+  return {cone, x, depth, slope, inverse, -slope * cone.mu * inverse};
+}
+
+// What `force` and `weight` of row_law receive for row i of a cone with residuals x, whose first row is r.
+DEVICE void row_of_cone(const Rows& rows, int r, int dim, int i, const Cone& cone, const Sliding& sliding,
+                        const real* x, real* force, real* weight) {
+  if (cone.zone == BETWEEN) {
+    force[i] = -(sliding.slope * sliding.v(i));
+    for (int j = 0; weight && j < dim; ++j) weight[MAX_CONE_ROWS * i + j] = sliding.second(i, j);
+    return;
+  }
+  const real d = cone.zone == QUADRATIC ? rows.D[r + i] : R(0.0);
+  force[i] = -(d * x[i]);
+  for (int j = 0; weight && j < dim; ++j) weight[MAX_CONE_ROWS * i + j] = i == j ? d : R(0.0);
+}
+
+DEVICE real cost_of_cone(const Rows& rows, int r, int dim, const Cone& cone, const Sliding& sliding, const real* x) {
+  if (cone.zone == BETWEEN) return R(0.5) * sliding.slope * sliding.depth;
+  real cost = 0;
+  for (int i = 0; i < dim; ++i) {
+    const real d = cone.zone == QUADRATIC ? rows.D[r + i] : R(0.0);
+    cost = fma_(R(0.5) * d * x[i], x[i], cost);
+  }
+  return cost;
+}
+
 // Cost of row r, or of the cone whose first row is r, at residuals x. `force` receives minus the derivative. `weight`,
 // if not null, receives the second derivatives: MAX_CONE_ROWS words per row, of which a row outside a cone uses the
 // first.
 DEVICE real row_law(const Model& m, const Rows& rows, int r, int dim, const real* x, real* force, real* weight) {
-  const real* D = rows.D + r;
-  real cost = 0;
-  if (rows.type[r] != ROW_CONTACT_ELLIPTIC) {
-    const Zone zone = scalar_zone(rows, r, x[0]);
-    const real loss = rows.frictionloss[r];
-    force[0] = zone == FREE ? R(0.0) : zone == QUADRATIC ? -(D[0] * x[0]) : x[0] < 0 ? loss : -loss;
-    if (weight) weight[0] = zone == QUADRATIC ? D[0] : R(0.0);
-    if (zone == FREE) return 0;
-    return zone == QUADRATIC ? R(0.5) * D[0] * x[0] * x[0] : loss * (abs_(x[0]) - R(0.5) * divide_(loss, D[0]));
-  }
+  if (rows.type[r] != ROW_CONTACT_ELLIPTIC) return scalar_law(rows, r, x[0], force, weight);
   const Cone cone = cone_at(m, rows, r, dim, x);
-  if (cone.zone != BETWEEN) {
-    for (int i = 0; i < dim; ++i) {
-      const real d = cone.zone == QUADRATIC ? D[i] : R(0.0);
-      force[i] = -(d * x[i]);
-      cost = fma_(R(0.5) * d * x[i], x[i], cost);
-      for (int j = 0; weight && j < dim; ++j) weight[MAX_CONE_ROWS * i + j] = i == j ? d : R(0.0);
-    }
-    return cost;
+  const Sliding sliding = sliding_at(cone, x);
+  for (int i = 0; i < dim; ++i) row_of_cone(rows, r, dim, i, cone, sliding, x, force, weight);
+  return cost_of_cone(rows, r, dim, cone, sliding, x);
+}
+
+// The share of row r in row_law, where every row of a cone has a lane of its own: its force and second derivatives, and
+// the cost of its cone if it is the first row. Arrays are those of all rows.
+DEVICE real law_of_row(const Model& m, const Rows& rows, int r, const real* jar, real* force, real* weight) {
+  if (rows.type[r] != ROW_CONTACT_ELLIPTIC) {
+    return scalar_law(rows, r, jar[r], force + r, weight ? weight + MAX_CONE_ROWS * r : (real*)0);
   }
-  // with respect to (N, U): gradient Dm depth v with v = (1, -mu u) and u = U / T; second derivatives Dm v v', and for
-  // U also bend (1 - u u')
-  const real depth = cone.N - cone.mu * cone.T, slope = cone.Dm * depth, inverse = reciprocal_(cone.T);
-  const real bend = -slope * cone.mu * inverse;
-  real u[MAX_CONE_ROWS], scale[MAX_CONE_ROWS], v[MAX_CONE_ROWS];
-  for (int i = 0; i < dim; ++i) {
-    u[i] = i ? cone.U[i] * inverse : R(0.0);
-    scale[i] = i ? cone.friction[i - 1] : cone.mu;
-    v[i] = scale[i] * (i ? -cone.mu * u[i] : R(1.0));
-    force[i] = -(slope * v[i]);
-  }
-  for (int i = 0; weight && i < dim; ++i) {
-    for (int j = 0; j < dim; ++j) {
-      const real across = i && j ? bend * scale[i] * scale[j] * ((i == j) - u[i] * u[j]) : R(0.0);
-      weight[MAX_CONE_ROWS * i + j] = fma_(cone.Dm * v[i], v[j], across);
-    }
-  }
-  return R(0.5) * slope * depth;
+  const int id = rows.id[r], first = rows.address[id], dim = m.cand_rows()[rows.cand[id]];
+  const real* x = jar + first;
+  const Cone cone = cone_at(m, rows, first, dim, x);
+  const Sliding sliding = sliding_at(cone, x);
+  row_of_cone(rows, first, dim, r - first, cone, sliding, x, force + first,
+              weight ? weight + MAX_CONE_ROWS * first : (real*)0);
+  return r == first ? cost_of_cone(rows, first, dim, cone, sliding, x) : R(0.0);
 }
 
 // The second derivative with respect to the residual of row r itself.
 DEVICE real own_weight(const Rows& rows, int r, const real* weight) {
   const bool cone = rows.type[r] == ROW_CONTACT_ELLIPTIC;
   return weight[MAX_CONE_ROWS * r + (cone ? r - rows.address[rows.id[r]] : 0)];
+}
+
+// Do the second derivatives of row r, which is one of an elliptic cone, mix it with other rows? Those of a cone whose
+// contact sticks do not.
+DEVICE bool mixes_rows(const Model& m, const Rows& rows, int r, const real* weight) {
+  const int id = rows.id[r], own = r - rows.address[id], dim = m.cand_rows()[rows.cand[id]];
+  bool mixes = false;
+  for (int k = 0; k < dim; ++k) mixes |= k != own && weight[MAX_CONE_ROWS * r + k] != 0;
+  return mixes;
 }
 
 // Does row r have second derivatives? If the diagonal of a positive semidefinite matrix is zero, so is the whole row.
@@ -155,10 +210,11 @@ DEVICE void put_line(const Model& m, const Rows& rows, int r, const real* jar, c
   const Cone cone = cone_at(m, rows, r, dim, jar);
   real products[3] = {0, 0, 0}, quadratic[3] = {0, 0, 0};
   for (int i = 0; i < dim; ++i) {
-    const real rate = i ? cone.friction[i - 1] * jv[i] : R(0.0), pull = D[i] * jv[i];
+    const real rate = i ? cone.along(i, jv[i]) : R(0.0), pull = D[i] * jv[i];
     if (i) {
-      products[0] = fma_(cone.U[i], cone.U[i], products[0]);
-      products[1] = fma_(cone.U[i], rate, products[1]);
+      const real u = cone.along(i, jar[i]);
+      products[0] = fma_(u, u, products[0]);
+      products[1] = fma_(u, rate, products[1]);
       products[2] = fma_(rate, rate, products[2]);
     }
     quadratic[0] = fma_(pull, jar[i], quadratic[0]);

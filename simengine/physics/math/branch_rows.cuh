@@ -14,7 +14,7 @@ struct BranchRows {
   int n;
   real* entry;
   int *parent, *depth, *start;
-  real *c, *v;          // a vector and its product with a weight, one entry for each dof
+  real *c, *v;          // entries of a row and their products with a weight, or other numbers for each dof
   unsigned char* dofs;  // so n is at most 256
 };
 
@@ -51,91 +51,124 @@ DEVICE void join_branches(int* parent, int a, int b) {
   }
 }
 
-// Join the branches of all dofs where some of `number` constraint rows, of `stride` words, have an entry; `last` is the
-// last of these dofs.
-DEVICE void join_dofs(const BranchRows& B, const real* rows, int number, int stride, int last) {
-  ROLLED for (int apart = 0; apart >= 0;) {
-    LANE_FOR(i, B.n) B.c[i] = 0;
-    lane_sync();
-    if (lane() == 0) {
-      ROLLED for (int i = last; i >= 0; i = B.parent[i]) B.c[i] = 1;
+// The dofs where rows of the Jacobian have an entry, by the bits of eight words.
+struct Support {
+  unsigned word[8];
+};
+
+DEVICE int top_bit(unsigned x) {
+#if SIMENGINE_GPU
+  return highest_bit(x);
+#else
+  return 31 - __builtin_clz(x);
+#endif
+}
+
+// The bits of 32 entries from `first` on that are not zero, given those of the lane: entries lane(), lane() + LANES...
+DEVICE unsigned entry_bits(const real* own) {
+#if SIMENGINE_GPU && LANES == 32
+  return lane_ballot(own[0] != 0);
+#else
+  int bits = 0;
+  for (int k = 0; k < 32 / LANES; ++k) bits |= int(unsigned(own[k] != 0) << (lane() + k * LANES));
+  return unsigned(lane_or(bits));
+#endif
+}
+
+// The supports of rows r to r + 3 of nrow, or of the last of them. Their loads overlap.
+DEVICE void find_supports(int n, const real* J, int r, int nrow, int stride, Support* of) {
+  UNROLLED for (int w = 0; w < 8; w += 4) {
+    real own[4][4][32 / LANES];
+    UNROLLED for (int q = 0; q < 4; ++q) {
+      const real* row = J + size_t(r + q < nrow ? r + q : r) * stride;
+      UNROLLED for (int e = 0; e < 4; ++e) {
+        UNROLLED for (int k = 0; k < 32 / LANES; ++k) {
+          const int i = 32 * (w + e) + lane() + k * LANES;
+          own[q][e][k] = i < n ? row[i] : R(0.0);
+        }
+      }
     }
-    lane_sync();
-    apart = -1;
-    LANE_FOR(i, last) {
-      bool there = false;
-      for (int k = 0; k < number; ++k) there |= rows[k * stride + i] != 0;
-      if (there && B.c[i] == 0) apart = i;
+    UNROLLED for (int q = 0; q < 4; ++q) {
+      UNROLLED for (int e = 0; e < 4; ++e) of[q].word[w + e] = 32 * (w + e) < n ? entry_bits(own[q][e]) : 0;
     }
-    apart = lane_most(apart);
-    if (apart >= 0 && lane() == 0) join_branches(B.parent, last, apart);
-    lane_sync();
   }
 }
 
-// Join branches that constraint rows couple, for rows r to r + 3 of nrow. Most have entries on one branch of the tree.
-template <typename Together>
-DEVICE void join_rows(const Model& m, const BranchRows& B, const real* J, int r, int nrow, int stride,
-                      Together together) {
-  const real* row[4];
-  int last[4], apart[4];
-  UNROLLED for (int q = 0; q < 4; ++q) {
-    row[q] = J + size_t(r + q < nrow ? r + q : r) * stride;
-    last[q] = apart[q] = -1;
-  }
-  LANE_FOR_LOADS(i, B.n) {
-    UNROLLED for (int q = 0; q < 4; ++q) last[q] = row[q][i] != 0 ? i : last[q];
-  }
-  UNROLLED for (int q = 0; q < 4; ++q) last[q] = lane_most(last[q]);
-  LANE_FOR(i, B.n) {
-    const int upper = m.dof_bodyid()[i], end = m.body_last()[upper];
-    UNROLLED for (int q = 0; q < 4; ++q) {
-      const int body = last[q] >= 0 ? m.dof_bodyid()[last[q]] : 0;
-      const bool above = i <= last[q] && upper <= body && body <= end;
-      if (row[q][i] != 0 && !above) apart[q] = i;
-    }
-  }
-  UNROLLED for (int q = 0; q < 4; ++q) apart[q] = lane_any(apart[q] >= 0) ? 0 : -1;
-  ROLLED for (int q = 0; q < 4 && r + q < nrow; ++q) {
-    const int number = together(r + q);
-    int end = q == 0 ? last[0] : q == 1 ? last[1] : q == 2 ? last[2] : last[3];
-    const int beside = q == 0 ? apart[0] : q == 1 ? apart[1] : q == 2 ? apart[2] : apart[3];
-    const real* rows = J + size_t(r + q) * stride;
-    if (number > 1) {
-      LANE_FOR(i, B.n) {
-        for (int k = 0; k < number; ++k) end = rows[k * stride + i] != 0 && i > end ? i : end;
+// Join the branches of all dofs of a support, unless it is part of the last one that was joined.
+DEVICE void join_support(const BranchRows& B, const Support& s, Support& joined) {
+  unsigned more = 0;
+  UNROLLED for (int w = 0; w < 8; ++w) more |= s.word[w] & ~joined.word[w];
+  if (!more) return;
+  joined = s;
+  if (lane() == 0) {
+    int upper = -1;
+    UNROLLED for (int w = 7; w >= 0; --w) {
+      unsigned left = s.word[w];
+      ROLLED while (left) {
+        const int bit = top_bit(left), i = 32 * w + bit;
+        left ^= 1u << bit;
+        if (upper >= 0) join_branches(B.parent, upper, i);
+        upper = i;
       }
-      end = lane_most(end);
     }
-    if (end >= 0 && (number > 1 || (number && beside >= 0))) join_dofs(B, rows, number, stride, end);
   }
+}
+
+// Join branches that constraint rows couple. together(r) is the number of rows from row r on that couple all of their
+// dofs; 0 for a row that an earlier one includes.
+template <typename Together>
+DEVICE void join_rows(const BranchRows& B, int nrow, const real* J, int stride, Together together) {
+  Support joined = {{0, 0, 0, 0, 0, 0, 0, 0}}, all = joined;
+  int open = 0;  // rows that belong to `all` and are still to come
+  ROLLED for (int r = 0; r < nrow; r += 4) {
+    Support of[4];
+    find_supports(B.n, J, r, nrow, stride, of);
+    UNROLLED for (int q = 0; q < 4; ++q) {
+      if (r + q >= nrow) continue;
+      if (!open) open = together(r + q);
+      else {
+        UNROLLED for (int w = 0; w < 8; ++w) of[q].word[w] |= all.word[w];
+      }
+      all = of[q];
+      if (open && --open == 0) join_support(B, all, joined);
+    }
+  }
+  lane_sync();
 }
 
 // List the dofs on each branch.
 DEVICE void list_branches(const BranchRows& B) {
-  int next = 0;
-  ROLLED for (int k = 0; k < B.n; ++k) {
-    const int parent = B.parent[k], depth = parent < 0 ? 0 : B.depth[parent] + 1;
-    const unsigned char* of_parent = B.dofs + (parent < 0 ? 0 : B.start[parent]);
-    LANE_FOR(t, depth) B.dofs[next + t] = of_parent[t];
-    if (lane() == 0) {
-      B.dofs[next + depth] = (unsigned char)k;
-      B.depth[k] = depth;
-      B.start[k] = next;
-    }
-    lane_sync();
-    next += (depth + 4) & ~3;
+  LANE_FOR(i, B.n) {
+    int depth = 0;
+    ROLLED for (int up = B.parent[i]; up >= 0; up = B.parent[up]) ++depth;
+    B.depth[i] = depth;
   }
+  int next = 0;
+  ROLLED for (int first = 0; first < B.n; first += LANES) {
+    const int i = first + lane(), words = i < B.n ? (B.depth[i] + 4) & ~3 : 0;
+    int total;
+    const int before = lane_scan(words, &total);
+    if (i < B.n) B.start[i] = next + before;
+    next += total;
+  }
+  LANE_FOR(i, B.n) {
+    unsigned char* of_branch = B.dofs + B.start[i];
+    int up = i;
+    ROLLED for (int t = B.depth[i]; t >= 0; --t) {
+      of_branch[t] = (unsigned char)up;
+      up = B.parent[up];
+    }
+  }
+  lane_sync();
 }
 
-// The branches of the trees, joined where constraint rows couple some of them. together(r) is the number of rows from
-// row r on that couple all of their dofs; 0 for a row that an earlier one includes.
+// The branches of the trees, joined where constraint rows couple some of them; together(r) as in join_rows.
 template <typename Together>
 DEVICE BranchRows branches_of(const Model& m, int nrow, const real* J, int stride, Together together, real* memory) {
   const BranchRows B = place_branches(memory, m.nv(), most_entries(m.nv()));
   LANE_FOR(i, B.n) B.parent[i] = m.dof_parentid()[i];
   lane_sync();
-  ROLLED for (int r = 0; r < nrow; r += 4) join_rows(m, B, J, r, nrow, stride, together);
+  join_rows(B, nrow, J, stride, together);
   list_branches(B);
   return B;
 }

@@ -1,5 +1,5 @@
 // Solution of linear systems with entries along branches only (branch_rows.cuh). Lane t % LANES works on the column
-// that is entry t of a row, in all rows: so lanes wait for each other only where they read what another has written.
+// that is entry t of a row, in all rows that a pivot is taken out of, so that those need no barrier between them.
 #pragma once
 
 #ifdef BRANCH_ROWS
@@ -19,46 +19,60 @@ DEVICE FourRows four_rows(const BranchRows& B, int k) {
   return rows;
 }
 
-// The entries become those of the dense matrix A, plus scale d on the diagonal.
+// The entries become those of the dense matrix A, plus scale d on the diagonal. Loads of eight rows overlap.
 DEVICE void load_branches(const BranchRows& B, const real* A, const real* d, real scale) {
-  ROLLED for (int k = 0; k < B.n; k += 4) {
-    const FourRows rows = four_rows(B, k);
-    ROLLED for (int t = lane(); t < rows.longest; t += LANES) {
-      real x[4];
-      UNROLLED for (int q = 0; q < 4; ++q) {
-        x[q] = t < rows.entries[q] ? A[(k + q) * B.n + B.dofs[rows.at[q] + t]] : R(0.0);
+  ROLLED for (int k = 0; k < B.n; k += 8) {
+    const FourRows rows[2] = {four_rows(B, k), four_rows(B, k + 4)};
+    const int longest = rows[0].longest > rows[1].longest ? rows[0].longest : rows[1].longest;
+    ROLLED for (int t = lane(); t < longest; t += LANES) {
+      real x[8];
+      UNROLLED for (int q = 0; q < 8; ++q) {
+        const int at = rows[q / 4].at[q % 4], entries = rows[q / 4].entries[q % 4];
+        x[q] = t < entries ? A[(k + q) * B.n + B.dofs[at + t]] : R(0.0);
       }
-      UNROLLED for (int q = 0; q < 4; ++q) {
-        if (scale != 0 && t == rows.entries[q] - 1) x[q] += scale * d[k + q];
-        if (t < rows.entries[q]) B.entry[rows.at[q] + t] = x[q];
+      UNROLLED for (int q = 0; q < 8; ++q) {
+        const int at = rows[q / 4].at[q % 4], entries = rows[q / 4].entries[q % 4];
+        if (scale != 0 && t == entries - 1) x[q] += scale * d[k + q];
+        if (t < entries) B.entry[at + t] = x[q];
       }
     }
   }
   lane_sync();
 }
 
-// out = A x for a dense matrix A without entries beside the branches.
+// out = A x for a dense matrix A without entries beside the branches. Loads of eight rows overlap.
 DEVICE void branches_mul(const BranchRows& B, const real* A, const real* x, real* out) {
   LANE_FOR(i, B.n) out[i] = 0;
   lane_sync();
-  ROLLED for (int k = 0; k < B.n; k += 4) {
-    const FourRows rows = four_rows(B, k);
-    real sum[4] = {0, 0, 0, 0};
-    ROLLED for (int t = lane(); t < rows.longest; t += LANES) {
-      real a[4];
-      int dof[4];
-      UNROLLED for (int q = 0; q < 4; ++q) {
-        dof[q] = t < rows.entries[q] ? B.dofs[rows.at[q] + t] : -1;
+  ROLLED for (int k = 0; k < B.n; k += 8) {
+    const FourRows rows[2] = {four_rows(B, k), four_rows(B, k + 4)};
+    const int longest = rows[0].longest > rows[1].longest ? rows[0].longest : rows[1].longest;
+    real sum[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+    ROLLED for (int t = lane(); t < longest; t += LANES) {
+      real a[8];
+      int dof[8];
+      UNROLLED for (int q = 0; q < 8; ++q) {
+        dof[q] = t < rows[q / 4].entries[q % 4] ? B.dofs[rows[q / 4].at[q % 4] + t] : -1;
         a[q] = dof[q] >= 0 ? A[(k + q) * B.n + dof[q]] : R(0.0);
       }
-      UNROLLED for (int q = 0; q < 4; ++q) {
+      // rows of a chain have the same dof at t, whose sum stays in a register
+      int at = -1;
+      real above = 0;
+      UNROLLED for (int q = 0; q < 8; ++q) {
         if (dof[q] < 0) continue;
         sum[q] = fma_(a[q], x[dof[q]], sum[q]);
-        if (dof[q] < k + q) out[dof[q]] = fma_(a[q], x[k + q], out[dof[q]]);
+        if (dof[q] == k + q) continue;
+        if (dof[q] != at) {
+          if (at >= 0) out[at] = above;
+          at = dof[q];
+          above = out[at];
+        }
+        above = fma_(a[q], x[k + q], above);
       }
+      if (at >= 0) out[at] = above;
     }
-    lane_sums<4>(sum);
-    UNROLLED for (int q = 0; q < 4; ++q) {
+    lane_sums<8>(sum);
+    UNROLLED for (int q = 0; q < 8; ++q) {
       if (k + q < B.n && lane() == q % LANES) B.c[k + q] = sum[q];
     }
   }
@@ -70,22 +84,31 @@ DEVICE void branches_mul(const BranchRows& B, const real* A, const real* x, real
 // Four dofs of a branch by one load, from a multiple of four on; those beyond its end have any number.
 DEVICE unsigned four_dofs(const BranchRows& B, int at) { return *reinterpret_cast<const unsigned*>(B.dofs + at); }
 
-// Add c v' along the branch of dof `last`, for the vectors of B.
-DEVICE void add_product(const BranchRows& B, int last) {
-  const int at = B.start[last], entries = B.depth[last] + 1;
-  ROLLED for (int first = 0; first < entries; first += LANES) {
-    const int t = first + lane();
-    const real v = t < entries ? B.v[B.dofs[at + t]] : R(0.0);
-    ROLLED for (int a = first & ~3; a < entries; a += 4) {
-      const unsigned four = four_dofs(B, at + a);
-      real c[4], entry[4];
+// The dofs where a row of J has an entry, which are on one branch: of entry j, where the row of its dof starts (low 16
+// bits) and the dof. They take the place of the parents, which are used until branches are listed.
+struct alignas(16) FourWords {
+  unsigned at[4];
+};
+
+DEVICE unsigned* packed_dofs(const BranchRows& B) { return reinterpret_cast<unsigned*>(B.parent); }
+
+// Add c v' for `number` entries of a row that are packed, ascending.
+DEVICE void add_product(const BranchRows& B, int number) {
+  const unsigned* packed = packed_dofs(B);
+  ROLLED for (int first = 0; first < number; first += LANES) {
+    const int j = first + lane();
+    const real v = j < number ? B.v[j] : R(0.0);
+    const int t = j < number ? B.depth[packed[j] >> 16] : 0;
+    ROLLED for (int a = first & ~3; a < number; a += 4) {
+      const FourWords dofs = *reinterpret_cast<const FourWords*>(packed + a);
+      const Vec4 four = *reinterpret_cast<const Vec4*>(B.c + a);
+      const real c[4] = {four.x, four.y, four.z, four.w};
+      real entry[4];
       int to[4];
       UNROLLED for (int q = 0; q < 4; ++q) {
-        const int dof = four >> 8 * q & 255u;
-        c[q] = a + q < entries ? B.c[dof] : R(0.0);
-        to[q] = c[q] != 0 && t <= a + q ? B.start[dof] + t : -1;
+        to[q] = a + q < number && j <= a + q ? int(dofs.at[q] & 0xffffu) + t : -1;
+        entry[q] = to[q] >= 0 ? B.entry[to[q]] : R(0.0);
       }
-      UNROLLED for (int q = 0; q < 4; ++q) entry[q] = to[q] >= 0 ? B.entry[to[q]] : R(0.0);
       UNROLLED for (int q = 0; q < 4; ++q) {
         if (to[q] >= 0) B.entry[to[q]] = fma_(c[q], v, entry[q]);
       }
@@ -112,76 +135,175 @@ DEVICE FourEntries four_entries(const BranchRows& B, const real* row, int first)
 template <typename ConeEntry>
 DEVICE void add_row(const BranchRows& B, const real* row, int r, const RowTerm& own, FourEntries four,
                     ConeEntry cone_entry, real* y) {
+  lane_sync();  // the vectors of the row before are read, and what it added is there
   if (own.dof >= 0) {
-    const int t = B.depth[own.dof];
-    if (lane() == own.dof % LANES) y[own.dof] += own.force;
-    if (lane() == t % LANES) B.entry[B.start[own.dof] + t] += own.weight;
+    if (lane() == 0) {
+      y[own.dof] += own.force;
+      B.entry[B.start[own.dof] + B.depth[own.dof]] += own.weight;
+    }
     return;
   }
-  int last = -1, number = 0;
-  lane_sync();  // the vectors of the row before are read
+  unsigned* packed = packed_dofs(B);
+  int number = 0;
   ROLLED for (int first = 0; first < B.n; first += 4 * LANES) {
     if (first) four = four_entries(B, row, first);
     UNROLLED for (int q = 0; q < 4; ++q) {
       const int i = first + q * LANES + lane();
       const real v = four.at[q];
       const real c = i >= B.n ? R(0.0) : own.cone ? cone_entry(r, i) : own.weight * v;
-      if (i < B.n) {
-        y[i] = fma_(own.force, v, y[i]);
-        B.v[i] = v;
-        B.c[i] = c;
+      const bool there = c != 0 || v != 0;
+      int total;
+      const int place = number + lane_rank(there, &total);
+      if (there) {
+        B.c[place] = c;
+        B.v[place] = v;
+        packed[place] = unsigned(B.start[i]) | unsigned(i) << 16;
       }
-      int there;
-      lane_rank(c != 0 || v != 0, &there);
-      number += there;
-      if (c != 0 || v != 0) last = i;
+      number += total;
     }
   }
-  last = lane_most(last);
   lane_sync();
-  if (last < 0 || own.weight == 0) return;
-  if (number > 1) {
-    add_product(B, last);
-  } else if (lane() == B.depth[last] % LANES) {
-    real* entry = B.entry + B.start[last] + B.depth[last];
-    *entry = fma_(B.c[last], B.v[last], *entry);
+  LANE_FOR(j, number) {
+    real* to = y + (packed[j] >> 16);
+    *to = fma_(own.force, B.v[j], *to);
   }
+  if (own.weight != 0) add_product(B, number);
+}
+
+// COUNT rows that are eliminated together: those of dof k and of the dofs before it, each the parent of the one after.
+// All have the first `above` entries in common. Further entries of theirs are `corner`: of row p, those of columns k - p,
+// k - p - 1, ...; after the elimination, `multiplier` has what these rows are multiplied by.
+template <int COUNT>
+struct Pivots {
+  real* row[COUNT];
+  int above;
+  real inverse[COUNT], x[COUNT], multiplier[COUNT][COUNT];
+
+  DEVICE_METHOD void eliminate(const BranchRows& B, int k, const real* right) {
+    real corner[COUNT][COUNT];
+    above = B.depth[k] - (COUNT - 1);
+    UNROLLED for (int p = 0; p < COUNT; ++p) {
+      row[p] = B.entry + B.start[k - p];
+      x[p] = right[k - p];
+      UNROLLED for (int q = p; q < COUNT; ++q) corner[p][q] = row[p][above + COUNT - 1 - q];
+    }
+    UNROLLED for (int p = 0; p < COUNT; ++p) {
+      inverse[p] = corner[p][p] > 0 ? reciprocal_(corner[p][p]) : reciprocal_(REAL_MAX);
+      UNROLLED for (int q = p + 1; q < COUNT; ++q) {
+        multiplier[p][q] = corner[p][q] * inverse[p];
+        UNROLLED for (int s = q; s < COUNT; ++s) corner[q][s] = fma_(-multiplier[p][q], corner[p][s], corner[q][s]);
+        x[q] = fma_(-multiplier[p][q], x[p], x[q]);
+      }
+    }
+  }
+
+  // What is left of entry t of each row.
+  DEVICE_METHOD void load(int t, real* v) const {
+    UNROLLED for (int p = 0; p < COUNT; ++p) v[p] = row[p][t];
+    UNROLLED for (int p = 0; p < COUNT; ++p) {
+      UNROLLED for (int q = p + 1; q < COUNT; ++q) v[q] = fma_(-multiplier[p][q], v[p], v[q]);
+    }
+  }
+
+  // Take the rows, whose common entries are what is left of them, out of four rows above: those of entries a to a + 3.
+  DEVICE_METHOD void take_out(const BranchRows& B, int k, int a, int t, const real* v) const {
+    const unsigned four = four_dofs(B, B.start[k] + a);
+    real l[COUNT][4], entry[4];
+    int to[4];
+    UNROLLED for (int p = 0; p < COUNT; ++p) {
+      const Vec4 under = *reinterpret_cast<const Vec4*>(row[p] + a);
+      l[p][0] = under.x * inverse[p], l[p][1] = under.y * inverse[p];
+      l[p][2] = under.z * inverse[p], l[p][3] = under.w * inverse[p];
+    }
+    UNROLLED for (int q = 0; q < 4; ++q) {
+      to[q] = a + q < above && t <= a + q ? B.start[four >> 8 * q & 255u] + t : -1;
+      entry[q] = to[q] >= 0 ? B.entry[to[q]] : R(0.0);
+    }
+    UNROLLED for (int q = 0; q < 4; ++q) {
+      UNROLLED for (int p = 0; p < COUNT; ++p) entry[q] = fma_(-l[p][q], v[p], entry[q]);
+      if (to[q] >= 0) B.entry[to[q]] = entry[q];
+    }
+  }
+};
+
+template <int COUNT>
+DEVICE void eliminate_pivots(const BranchRows& B, int k, real* x) {
+  Pivots<COUNT> pivots;
+  pivots.eliminate(B, k, x);
+  const int above = pivots.above;
+  if (COUNT > 1) {
+    LANE_FOR(t, above) {
+      real v[COUNT];
+      pivots.load(t, v);
+      UNROLLED for (int p = 1; p < COUNT; ++p) pivots.row[p][t] = v[p];
+    }
+    lane_sync();
+  }
+  ROLLED for (int first = 0; first < above; first += LANES) {
+    const int t = first + lane();
+    real v[COUNT];
+    UNROLLED for (int p = 0; p < COUNT; ++p) v[p] = t < above ? pivots.row[p][t] : R(0.0);
+    ROLLED for (int a = first & ~3; a < above; a += 4) pivots.take_out(B, k, a, t, v);
+  }
+  lane_sync();
+  const unsigned char* dofs = B.dofs + B.start[k];
+  LANE_FOR(t, above) {
+    real* to = x + dofs[t];
+    real sum = *to;
+    UNROLLED for (int p = 0; p < COUNT; ++p) {
+      const real l = pivots.row[p][t] * pivots.inverse[p];
+      pivots.row[p][t] = l;
+      sum = fma_(-l, pivots.x[p], sum);
+    }
+    *to = sum;
+  }
+  if (lane() == 0) {
+    UNROLLED for (int p = 0; p < COUNT; ++p) {
+      pivots.row[p][above + COUNT - 1 - p] = pivots.inverse[p];
+      if (p) x[k - p] = pivots.x[p];
+      UNROLLED for (int q = p + 1; q < COUNT; ++q) pivots.row[p][above + COUNT - 1 - q] = pivots.multiplier[p][q];
+    }
+  }
+  lane_sync();
+}
+
+// The dofs whose parent is the dof before them, by bits.
+DEVICE Support chained_dofs(const BranchRows& B) {
+  Support chained;
+  UNROLLED for (int w = 0; w < 8; ++w) {
+    real own[32 / LANES];
+    UNROLLED for (int e = 0; e < 32 / LANES; ++e) {
+      const int i = 32 * w + lane() + e * LANES, depth = i < B.n ? B.depth[i] : 0;
+      own[e] = depth > 0 && B.dofs[B.start[i] + depth - 1] == i - 1;
+    }
+    chained.word[w] = 32 * w < B.n ? entry_bits(own) : 0;
+  }
+  return chained;
+}
+
+DEVICE bool is_in(const Support& s, int i) {
+  unsigned word = 0;
+  UNROLLED for (int w = 0; w < 8; ++w) word = i / 32 == w ? s.word[w] : word;
+  return i >= 0 && word >> (i & 31) & 1u;
 }
 
 // A = L' D L: the rows become those of L, and the entries on the diagonal those of inv(D). x becomes inv(L') x. A pivot
-// that rounding has left not positive takes its dof out of the solution.
+// that rounding has left not positive takes its dof out of the solution. Up to four dofs of a chain are eliminated
+// together: rows above are read and written once for all of them, with the operations that they see one by one.
 DEVICE void factor_branches(const BranchRows& B, real* x) {
-  const real none = reciprocal_(REAL_MAX);
-  ROLLED for (int k = B.n - 1; k >= 0; --k) {
-    const int at = B.start[k], above = B.depth[k];
-    real* row = B.entry + at;
-    const real pivot = row[above], inverse = pivot > 0 ? reciprocal_(pivot) : none, x_k = x[k];
-    ROLLED for (int first = 0; first < above; first += LANES) {
-      const int t = first + lane();
-      const real v = t < above ? row[t] : R(0.0);
-      ROLLED for (int a = first & ~3; a < above; a += 4) {
-        const Vec4 under = *reinterpret_cast<const Vec4*>(row + a);
-        const real l[4] = {under.x * inverse, under.y * inverse, under.z * inverse, under.w * inverse};
-        const unsigned four = four_dofs(B, at + a);
-        real entry[4];
-        int to[4];
-        UNROLLED for (int q = 0; q < 4; ++q) {
-          to[q] = a + q < above && t <= a + q ? B.start[four >> 8 * q & 255u] + t : -1;
-          entry[q] = to[q] >= 0 ? B.entry[to[q]] : R(0.0);
-        }
-        UNROLLED for (int q = 0; q < 4; ++q) {
-          if (to[q] >= 0) B.entry[to[q]] = fma_(-l[q], v, entry[q]);
-        }
-      }
+  const Support chained = chained_dofs(B);
+  ROLLED for (int k = B.n - 1; k >= 0;) {
+    const bool one = is_in(chained, k);
+    if (one && is_in(chained, k - 1) && is_in(chained, k - 2)) {
+      eliminate_pivots<4>(B, k, x);
+      k -= 4;
+    } else if (one) {
+      eliminate_pivots<2>(B, k, x);
+      k -= 2;
+    } else {
+      eliminate_pivots<1>(B, k, x);
+      --k;
     }
-    lane_sync();
-    LANE_FOR(t, above) {
-      const real l = row[t] * inverse;
-      row[t] = l;
-      x[B.dofs[at + t]] = fma_(-l, x_k, x[B.dofs[at + t]]);
-    }
-    if (lane() == 0) row[above] = inverse;
-    lane_sync();
   }
 }
 
@@ -204,7 +326,15 @@ DEVICE void solve_to_leaves(const BranchRows& B, real* x) {
   lane_sync();
   ROLLED for (int k = 0; k < B.n; k += 4) {
     const FourRows rows = four_rows(B, k);
-    real sum[4] = {0, 0, 0, 0}, own[4];
+    real sum[4] = {0, 0, 0, 0}, own[4], l[4][4];
+    bool among[4][4];  // whether dof k + p is above dof k + q, whose entry for it is l
+    UNROLLED for (int q = 0; q < 4; ++q) {
+      UNROLLED for (int p = 0; p < q; ++p) {
+        const int t = rows.entries[p] - 1;
+        among[q][p] = t < rows.entries[q] - 1 && B.dofs[rows.at[q] + t] == k + p;
+        l[q][p] = among[q][p] ? B.entry[rows.at[q] + t] : R(0.0);
+      }
+    }
     ROLLED for (int t = lane(); t < rows.longest; t += LANES) {
       UNROLLED for (int q = 0; q < 4; ++q) {
         const int dof = t < rows.entries[q] ? B.dofs[rows.at[q] + t] : k;
@@ -216,9 +346,7 @@ DEVICE void solve_to_leaves(const BranchRows& B, real* x) {
     UNROLLED for (int q = 0; q < 4; ++q) {
       own[q] = k + q < B.n ? x[k + q] - sum[q] : R(0.0);
       UNROLLED for (int p = 0; p < q; ++p) {
-        const int t = rows.entries[p] - 1;
-        const bool on_branch = t < rows.entries[q] - 1 && B.dofs[rows.at[q] + t] == k + p;
-        if (on_branch) own[q] = fma_(-B.entry[rows.at[q] + t], own[p], own[q]);
+        if (among[q][p]) own[q] = fma_(-l[q][p], own[p], own[q]);
       }
     }
     lane_sync();

@@ -1,6 +1,7 @@
 // The optimal force of one elliptic contact while all other forces stay fixed: MuJoCo documentation, "Computation",
 // "Constraint solver", "Algorithms", PGS. The force is first scaled along the ray from the tip of the cone; then the
-// friction forces are optimised at that normal force.
+// friction forces are optimised at that normal force: of a contact of dimension 4 by MuJoCo's iteration (tangents.cuh),
+// whose 20 steps and whose least determinant often leave it far from the optimum, of others exactly.
 #pragma once
 
 // Minimise 1/2 x' A x + x' b over sum (x_i / friction_i)^2 <= radius^2. n is at most MAX_CONE_ROWS - 1, and the rows of
@@ -43,6 +44,8 @@ DEVICE void best_in_ellipsoid(int n, const real* A, const real* b, const real* f
   ROLLED for (int i = 0; i < n; ++i) x[i] *= shrink * friction[i];
 }
 
+#define BY_ITERATION 4  // the dimension of contacts whose friction has MuJoCo's iteration
+
 // The optimal force of a contact of dimension `dim` for a quadratic cost with the matrix A; `residual` is the
 // derivative of the cost at the force `old`.
 DEVICE void best_in_cone(int dim, const real* A, const real* residual, const real* old, const real* friction,
@@ -59,6 +62,14 @@ DEVICE void best_in_cone(int dim, const real* A, const real* residual, const rea
     if (curve >= MJMINVAL) force[0] = max_(R(0.0), old[0] - divide_(ray, curve) * old[0]);
   }
   if (force[0] < MJMINVAL) return;
+  if (dim == BY_ITERATION) {
+    real slip[MAX_CONE_ROWS], noise;
+    for (int i = 1; i < dim; ++i) slip[i] = fma_(A[MAX_CONE_ROWS * i], force[0] - old[0], residual[i]);
+    best_tangents(dim - 1, A + MAX_CONE_ROWS + 1, slip + 1, old + 1, friction, force[0], force + 1);
+    if (cost_of(dim, A, residual, old, force, &noise) <= noise) return;
+    for (int i = 0; i < dim; ++i) force[i] = old[i];
+    return;
+  }
   // the derivative of the cost with respect to the friction forces at this normal force
   for (int i = 1; i < dim; ++i) {
     linear[i] = fma_(A[MAX_CONE_ROWS * i], force[0] - old[0], residual[i]);

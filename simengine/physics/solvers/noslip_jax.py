@@ -19,7 +19,7 @@ from simengine.physics.constraints.row_law_jax import RowLaw
 from simengine.physics.constraints.row_layout_jax import FRICTION_DOF, FRICTION_TENDON, PYRAMIDAL, row_layout
 from simengine.physics.islands.row_islands_jax import row_islands
 from simengine.physics.math.vector_jax import MINVAL, const, dot, matmul
-from simengine.physics.solvers.tangents_jax import best_tangents
+from simengine.physics.solvers.tangents_jax import best_tangents, rounding_of_cost
 
 
 class _Together(NamedTuple):
@@ -153,9 +153,7 @@ def _improved(
             change = (best - old) * on
             fallen = -dot(change, slip + 0.5 * matmul(A, change))
         # the friction forces of a cone may not be optimal
-        moved = jnp.abs(old) + jnp.abs(old + change)
-        noise = 1e-10 + 4.0 * float(jnp.finfo(force.dtype).eps) * dot(jnp.abs(slip), moved)
-        change = jnp.where(visited & (fallen >= -noise), change, 0.0)
+        change = jnp.where(visited & (fallen >= -rounding_of_cost(slip, old, change)), change, 0.0)
         fallen = jax.lax.stop_gradient(jnp.where(visited, jnp.maximum(fallen, 0.0), 0.0))
         return force.at[at].add(change), z + matmul(change, Y), saved.at[island].add(fallen)
 

@@ -11,20 +11,6 @@ DEVICE int rows_improved(const Model& m, const Rows& rows, int r) {
   return type == ROW_CONTACT_ELLIPTIC ? rows_together(m, rows, r) : 0;
 }
 
-// Change of the cost when forces change from `old`, where its derivative is `slip`; `noise` receives the change that
-// rounding alone may cause.
-DEVICE real cost_of(int n, const real* A, const real* slip, const real* old, const real* force, real* noise) {
-  real cost = 0;
-  *noise = R(1e-10);
-  ROLLED for (int i = 0; i < n; ++i) {
-    real slope = slip[i];
-    *noise = fma_(4 * REAL_EPS * abs_(slope), abs_(force[i]) + abs_(old[i]), *noise);
-    ROLLED for (int j = 0; j < n; ++j) slope = fma_(R(0.5) * A[MAX_CONE_ROWS * i + j], force[j] - old[j], slope);
-    cost = fma_(force[i] - old[i], slope, cost);
-  }
-  return cost;
-}
-
 // The force of a friction loss, or half the difference of the forces of two opposite edges: one number, whose absolute
 // value has a bound. Its cost has the curvature `curve`, and the slope `residual` while no force has changed.
 struct ScalarForce {

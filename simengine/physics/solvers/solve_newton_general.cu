@@ -102,7 +102,11 @@ DEVICE void solve_weighted(const Model& m, const Rows& rows, real* x, const SymR
     return;
   }
 #endif
+#ifdef SOLVER_WARPS
+  solve_by_warps(m, rows, x, M.memory, weight, b, H);
+#else
   solve_weighted_by_loops(m, rows, x, M.memory, weight, b, H);
+#endif
 }
 
 // Minus the gradient, b + J' f, and unless its squared norm is below `floor`, the Newton direction. Returns that norm.
@@ -111,7 +115,8 @@ DEVICE real newton_direction(const Model& m, const Rows& rows, real* search, con
 #if defined(MATRIX_ROWS) || defined(BRANCH_ROWS)
   const auto term = [&](int r) {
     const int type = rows.type[r], dof = type == ROW_FRICTION_DOF ? rows.id[r] : -1;
-    return RowTerm{force[r], own_weight(rows, r, weight), type == ROW_CONTACT_ELLIPTIC, dof};
+    const bool mixes = type == ROW_CONTACT_ELLIPTIC && mixes_rows(m, rows, r, weight);
+    return RowTerm{force[r], own_weight(rows, r, weight), mixes, dof};
   };
   const auto cone_entry = [&](int r, int i) { return weighted_entry(m, rows, r, weight, i); };
 #endif
@@ -139,10 +144,9 @@ DEVICE bool is_quadratic(const Model& m, const Rows& rows, int r, int dim, const
     const Zone before = scalar_zone(rows, r, jar[0]);
     return before == scalar_zone(rows, r, x) && (before != BETWEEN || (jar[0] < 0) == (x < 0));
   }
-  real x[MAX_CONE_ROWS];
-  for (int i = 0; i < dim; ++i) x[i] = jar[i] + jv[i];
   const Zone before = cone_at(m, rows, r, dim, jar).zone;
-  return before != BETWEEN && before == cone_at(m, rows, r, dim, x).zone;
+  if (before == BETWEEN) return false;
+  return before == cone_of(m, rows, r, dim, [&](int i) { return jar[i] + jv[i]; }).zone;
 }
 
 // Is the cost quadratic along a full step, which then ends at the optimum?

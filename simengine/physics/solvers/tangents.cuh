@@ -74,3 +74,17 @@ DEVICE void best_tangents(int n, const real* A, const real* slip, const real* ol
   const real shrink = lambda > 0 ? divide_(radius, sqrt_(length2)) : R(1.0);
   ROLLED for (int i = 0; i < n; ++i) x[i] = shrink * friction[i] * y[i];
 }
+
+// Change of the cost when forces change from `old`, where its derivative is `slip`; `noise` receives the change that
+// rounding alone may cause.
+DEVICE real cost_of(int n, const real* A, const real* slip, const real* old, const real* force, real* noise) {
+  real cost = 0;
+  *noise = R(1e-10);
+  ROLLED for (int i = 0; i < n; ++i) {
+    real slope = slip[i];
+    *noise = fma_(4 * REAL_EPS * abs_(slope), abs_(force[i]) + abs_(old[i]), *noise);
+    ROLLED for (int j = 0; j < n; ++j) slope = fma_(R(0.5) * A[MAX_CONE_ROWS * i + j], force[j] - old[j], slope);
+    cost = fma_(force[i] - old[i], slope, cost);
+  }
+  return cost;
+}

@@ -47,6 +47,15 @@ def best_tangents(
     return jnp.where(singular, 0.0, y * jnp.where(touches, fixed(radius) / length, 1.0) * scale)
 
 
+def rounding_of_cost(slope: jax.Array, old: jax.Array, change: jax.Array) -> jax.Array:
+    """Rise () of the cost that rounding alone may cause, or that does not count, when forces `old` (n,) change.
+
+    Args: slope (n,): derivative of the cost at `old`; change (n,).
+    """
+    moved = jnp.abs(old) + jnp.abs(old + change)
+    return 1e-10 + 4.0 * float(jnp.finfo(old.dtype).eps) * dot(jnp.abs(slope), moved)
+
+
 def _real(size: int, number: jax.Array) -> jax.Array:
     return jnp.arange(size, dtype=jnp.int32) < number.astype(jnp.int32)
 

@@ -3,8 +3,8 @@
 #pragma once
 
 #if ONE_ROW_A_LANE
-// What a row of J adds to J' W J: its weight, the first row of its cone and the number of rows there, or the dof of a
-// row that has the entry 1 in the column of that dof, and no other.
+// What a row of J adds to J' W J: its weight; if the second derivatives mix it with others of its cone, the first of
+// these and their number; or the dof of a row that has the entry 1 in the column of that dof, and no other.
 struct WeightedRow {
   real weight;
   int cone, dim, dof;
@@ -12,7 +12,7 @@ struct WeightedRow {
 
 DEVICE WeightedRow weighted_row(const Model& m, const Rows& rows, int r, const real* weight) {
   const int type = rows.type[r], id = rows.id[r];
-  const bool cone = type == ROW_CONTACT_ELLIPTIC;
+  const bool cone = type == ROW_CONTACT_ELLIPTIC && mixes_rows(m, rows, r, weight);
 #ifdef UNIT_ISLAND
   const bool named = false;  // the row has the number of the dof in the world
 #else
@@ -57,9 +57,11 @@ DEVICE void reg_add_weighted(const Model& m, const Rows& rows, const real* weigh
       if (cone >= 0) {
         const int dim = lane_get_int(own.dim, from);
         c = 0;
-        OVERLAPPED for (int k = 0; k < dim; ++k) {
-          c = fma_(weight[MAX_CONE_ROWS * r + k], i < stride ? rows.J[(cone + k) * stride + i] : R(0.0), c);
+        const real *w = weight + MAX_CONE_ROWS * r, *column = rows.J + cone * stride + (i < stride ? i : 0);
+        UNROLLED for (int k = 0; k < MAX_CONE_ROWS; ++k) {
+          if (k < dim) c = fma_(w[k], column[k * stride], c);
         }
+        c = i < stride ? c : R(0.0);
       }
 #pragma unroll
       for (int j = 0; j < LANES; j += 4) {

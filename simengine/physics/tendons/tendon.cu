@@ -57,16 +57,53 @@ DEVICE real piece_slope(int moved, const real* axis, const real* piece) {
   return slope;
 }
 
-// Entry e of the Jacobian; `pieces` begins with piece number `begin`.
-DEVICE real tendon_slope(const Model& m, int e, const real* cdof, const real* pieces, int begin) {
-  const int t = m.ten_J_entry()[2 * e], v = m.ten_J_entry()[2 * e + 1], wraps = m.tendon_adr()[t] + m.tendon_num()[t];
+// What entry e of the Jacobian follows from: its tendon and dof, and its parts, of which the first is known.
+struct SlopeEntry {
+  int tendon, dof, part, end, piece, moved;
+};
+
+DEVICE SlopeEntry slope_entry(const Model& m, int e) {
+  return {m.ten_J_entry()[2 * e], m.ten_J_entry()[2 * e + 1], m.ten_J_partadr()[e], m.ten_J_partadr()[e + 1], 0, 0};
+}
+
+DEVICE void find_part(const Model& m, SlopeEntry& entry) {
+  if (entry.part >= entry.end) return;
+  entry.piece = m.ten_J_part()[2 * entry.part];
+  entry.moved = m.ten_J_part()[2 * entry.part + 1];
+}
+
+// The entry of the Jacobian; `pieces` begins with piece number `begin`.
+DEVICE real tendon_slope(const Model& m, const SlopeEntry& entry, const real* cdof, const real* pieces, int begin) {
+  const int v = entry.dof;
   real slope = 0;
-  ROLLED for (int k = m.tendon_adr()[t]; k < wraps; ++k) slope += m.wrap_dofadr()[k] == v ? m.wrap_prm()[k] : R(0.0);
-  ROLLED for (int k = m.ten_J_partadr()[e]; k < m.ten_J_partadr()[e + 1]; ++k) {
-    const int p = m.ten_J_part()[2 * k], moved = m.ten_J_part()[2 * k + 1];
+  if (entry.part >= entry.end) {  // of a fixed tendon
+    const int first = m.tendon_adr()[entry.tendon], wraps = first + m.tendon_num()[entry.tendon];
+    ROLLED for (int k = first; k < wraps; ++k) slope += m.wrap_dofadr()[k] == v ? m.wrap_prm()[k] : R(0.0);
+    return slope;
+  }
+  int p = entry.piece, moved = entry.moved;
+  ROLLED for (int k = entry.part; k < entry.end; ++k) {
     slope = fma_(m.path_scale()[p], piece_slope(moved, cdof + 6 * v, pieces + PIECE_WORDS * (p - begin)), slope);
+    if (k + 1 < entry.end) p = m.ten_J_part()[2 * k + 2], moved = m.ten_J_part()[2 * k + 3];
   }
   return slope;
+}
+
+// (3) Entries `from` to `to` of the Jacobian. What the next entries of a lane follow from is loaded two rounds and one
+// round ahead, because each load gives the address of the next.
+DEVICE void tendon_slopes(const Model& m, int from, int to, const real* cdof, const real* pieces, int begin,
+                          real* ten_J) {
+  const SlopeEntry none = {0, 0, 0, 0, 0, 0};
+  const auto entry_at = [&](int e) { return e < to ? slope_entry(m, e) : none; };
+  SlopeEntry next = entry_at(from + lane()), after = entry_at(from + lane() + LANES);
+  find_part(m, next);
+  ROLLED for (int e = from + lane(); e < to; e += LANES) {
+    const SlopeEntry own = next;
+    next = after;
+    find_part(m, next);
+    after = entry_at(e + 2 * LANES);
+    ten_J[own.tendon * m.nv() + own.dof] = tendon_slope(m, own, cdof, pieces, begin);
+  }
 }
 
 DEVICE void tendon(const Model& m, const real* qpos, const real* xpos, const real* xquat, const real* subtree_com,
@@ -93,11 +130,7 @@ DEVICE void tendon(const Model& m, const real* qpos, const real* xpos, const rea
       ten_length[t] = length;
     }
     // (3) Jacobians: derivatives with respect to the velocities
-    const int from = m.ten_J_rowadr()[first], to = m.ten_J_rowadr()[end];
-    LANE_FOR(k, to - from) {
-      const int *entry = m.ten_J_entry() + 2 * (from + k);
-      ten_J[entry[0] * m.nv() + entry[1]] = tendon_slope(m, from + k, cdof, pieces, begin);
-    }
+    tendon_slopes(m, m.ten_J_rowadr()[first], m.ten_J_rowadr()[end], cdof, pieces, begin, ten_J);
     lane_sync();
   }
 }

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from simengine_scheduler.device import programs
@@ -102,3 +103,37 @@ def test_a_body_that_does_not_compile_is_named_where_its_worker_is_needed(cupy: 
     with pytest.raises(RuntimeError, match="NVRTC could not compile broken.cu for sm_90"):
         programs.workers_of({NARROW: frozenset([type(A)("broken", broken)])})
     assert programs.workers_of({NARROW: frozenset([A])})[NARROW].bodies == (A,)
+
+
+class SetUpStream:
+    """A stream that notes whether it is current."""
+
+    current = False
+
+    def __init__(self) -> None:
+        self.waits = 0
+
+    def __enter__(self) -> None:
+        self.current = True
+
+    def __exit__(self, *_: object) -> None:
+        self.current = False
+
+    def synchronize(self) -> None:
+        self.waits += 1
+
+
+def test_tables_take_no_memory_of_the_stream_of_the_caller(cupy: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """CuPy's pool gives memory that was freed on a stream to that stream, also while kernels still write to it."""
+    stream = SetUpStream()
+    monkeypatch.setattr(programs, "set_up_stream", lambda: stream)
+    filled: list[tuple[bool, int]] = []
+
+    def asarray(array: np.ndarray) -> np.ndarray:
+        filled.append((stream.current, stream.waits))
+        return array.copy()
+
+    monkeypatch.setattr(sys.modules["cupy"], "asarray", asarray, raising=False)
+    np.testing.assert_array_equal(CudaPrograms(None).upload(np.arange(5)), np.arange(5))
+    assert filled == [(True, 0)]
+    assert stream.waits == 1

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simengine_scheduler import KernelCall, PythonLaunch, Segments
 from simengine_scheduler.core.hazards import conflict, conflict_whole
+from simengine_scheduler.device import words
 from simengine_scheduler.device.image import STRIDE, Image, build_image, window_memory
 from simengine_scheduler.device.occupancy import Multiprocessors, Need, joint_grids
+from simengine_scheduler.device.words import WordTable
 from simengine_scheduler.device.workers import Kind
 from simengine_scheduler.testing.threaded_device import PythonBody
 from tests.scheduler.device.programs import random_program
@@ -46,6 +50,30 @@ def test_words_say_what_the_pairwise_definition_says(seed: int) -> None:
         for earlier, a in enumerate(program.calls[:later]):
             wanted = 2 if conflict_whole(a, b, conflicts) else 1 if conflict(a, b, conflicts) else 0
             assert hazard(image, later, earlier) == wanted
+
+
+@settings(deadline=None, max_examples=40)
+@given(seed=st.integers(0, 2**32), most=st.sampled_from((1, 3, 2048)))
+def test_words_of_earlier_lists_are_those_of_lists_that_follow(seed: int, most: int) -> None:
+    """Lists of some of the calls, one after another. Then segments are interned that conflict with known ones."""
+    program = random_program(seed, length=12)
+    segments, draw = program.segments, random.Random(seed)
+    known = WordTable(segments.conflicts)
+    calls = list(program.calls)
+    for number in range(6):
+        if number == 3:
+            new = [segments.intern(f"field{i}", partition=("part", i)) for i in range(3)]
+            calls += [KernelCall(f"new{s}", PythonBody(print), (), (s,)) for s in new]
+        chosen = sorted(draw.sample(range(len(calls)), draw.randint(0, len(calls))))
+        listed = [calls[i] for i in chosen]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(words, "_MOST", most)
+            image = build_image(listed, segments.conflicts, SMALL, 32, known_words=known) if listed else None
+        for later, b in enumerate(listed):
+            for earlier, a in enumerate(listed[:later]):
+                pair = (a, b, segments.conflicts)
+                assert image is not None
+                assert hazard(image, later, earlier) == (2 if conflict_whole(*pair) else 1 if conflict(*pair) else 0)
 
 
 def test_members_of_a_family_do_not_conflict_and_each_does_with_the_whole() -> None:

@@ -41,6 +41,18 @@ def test_random_lists_are_legal_and_as_serial(seed: int, window: int, workers: i
     np.testing.assert_array_equal(got, program.expected(trace.order))
 
 
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_classes_without_room_for_all_their_blocks_still_run_together(workers: int) -> None:
+    """There are places for the window and for one block of each class, and blocks of the first class take all."""
+    for seed in range(4):
+        program = random_program(seed)
+        options = Options(segments=program.segments, window=8, watchdog=60.0)
+        trace = ThreadedDevice(options, workers, places=3).run([program.calls])
+        got = program.data.copy()
+        assert trace.counters.calls == len(program.calls)
+        np.testing.assert_array_equal(got, program.expected(program.calls))
+
+
 def chain(segments: Segments, functions: list, tiles: int = 4, **task: object) -> list[KernelCall]:
     """Calls that all update one field by tiles."""
     field = segments.intern("field")

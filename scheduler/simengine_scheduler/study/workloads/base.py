@@ -23,12 +23,14 @@ class Workload(Protocol):
         units: how many worlds, images or the like a step advances.
         segments: the table of its calls.
         options: options of `make_executor` that its executors need.
+        in_turns: whether `rewind` brings back the same lists, so that executors may take turns at no cost.
     """
 
     name: str
     units: int
     segments: Segments
     options: dict[str, Any]
+    in_turns: bool
 
     def emitters(self) -> Sequence[Emitter]:
         """Return new emitters of one step."""
@@ -40,6 +42,10 @@ class Workload(Protocol):
 
     def reset(self) -> None:
         """Restore the memory with which the workload starts."""
+        ...
+
+    def rewind(self, executor: Executor, steps: int) -> None:
+        """Restore the memory with which the step after the first `steps` steps begins, with all that it reads."""
         ...
 
     def state(self) -> bytes:
@@ -106,6 +112,8 @@ class Memory:
 class Network:
     """What the networks share. A step is one run of the executor."""
 
+    in_turns = True
+
     def __init__(self, name: str, target: Target, units: int) -> None:
         self.name = name
         self.units = units
@@ -129,6 +137,12 @@ class Network:
     def reset(self) -> None:
         """Restore every field."""
         self.memory.reset()
+
+    def rewind(self, executor: Executor, steps: int) -> None:
+        """Begin again, and run the first `steps` steps."""
+        self.reset()
+        if steps:
+            self.run(executor, steps)
 
     def state(self) -> bytes:
         """Return the bytes of every field."""

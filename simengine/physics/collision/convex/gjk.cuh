@@ -132,7 +132,8 @@ DEVICE_CALL real gjk(const Difference& d, real most, Simplex& s, real* normal, b
       }
       if (k == place) next.renew(k);
     }
-    if (holds_origin(next)) return 0;
+    // in thin tetrahedra rounding may put it inside although the cores are apart
+    if (!(bound > TOUCH_TOLERANCE * d.scale) && holds_origin(next)) return 0;
     nearest(next, v);
     const real closer = dot3(v, v);
     if (!(closer < square)) {

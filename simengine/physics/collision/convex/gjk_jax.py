@@ -102,7 +102,8 @@ def gjk(p: Pair, most: jax.Array) -> tuple[Simplex, jax.Array, jax.Array, jax.Ar
         # (2) it replaces a point of weight zero
         place = jnp.argmin(simplex.weight)
         points, dirs = simplex.w.at[place].set(w), simplex.dir.at[place].set(direction)
-        inside = ~done & _holds_origin(points)
+        # in thin tetrahedra rounding may put it inside although the cores are apart
+        inside = ~done & ~(bound > touch * p.scale) & _holds_origin(points)
         weight, nearer = _nearest(points)
         better = ~done & ~inside & (dot(nearer, nearer) < dot(v, v))
         # rounding ends the search; without a plane between the cores they may overlap

@@ -178,7 +178,8 @@ DEVICE_CALL real gjk_in_vectors(const Difference& d, real most, Simplex& s, real
     const Corners before = corners;
     put_corner(corners, place, w, dir);
     const FourPoints points = points_of(corners);
-    if (hold_origin(points)) return 0;
+    // in thin tetrahedra rounding may put it inside although the cores are apart
+    if (!(bound > TOUCH_TOLERANCE * d.scale) && hold_origin(points)) return 0;
     nearest_of(points, corners, v);
     const real closer = dot3(v, v);
     if (!(closer < square)) {
