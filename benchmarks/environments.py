@@ -12,9 +12,10 @@ For each task and number of worlds it measures
 
 The bare steps are the difference between a loop whose steps make the physics twice, on the same states, and the loop
 itself. All times are medians over repeats [ms a step of all worlds]. The two loops take turns, and each turn gives a
-share of the bare steps that a step takes beyond them, whose quartiles are given. On a CPU that has other work, `--clock
-processor` times the processor instead of the wall. On c idle cores the share beyond the physics is then up to c times
-as large, since the physics has all cores and the rest often one.
+share of the bare steps that a step takes beyond them, whose quartiles are given. On backend "host" the calls of the
+engine's steps have a clock of their own, so that the loop itself gives both. On a CPU that has other work, `--clock
+processor` times the processor instead of the wall, and the difference of two loops. On c idle cores the share beyond
+the physics is then up to c times as large, since the physics has all cores and the rest often one.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ from rich.table import Table
 import simengine
 from benchmarks.stepping import document
 from simengine.cli.results.result_file import write_json
+from simengine.xla.host_calls import calls_exist
+from simengine.xla.host_memory import time_of_steps
 from simengine_envs import PureEnv
 from simengine_envs.mixed_task import MixedTask
 from simengine_envs.options import split_arguments, task_class
@@ -62,6 +65,17 @@ def times_of(
             jax.block_until_ready(run())
             found[name].append((clock() - began) / steps * 1e3)
     return found
+
+
+def times_by_calls(run: Callable[[], Any], steps: int, repeats: int) -> tuple[list[float], list[float]]:
+    """Times of a loop of `steps` steps on backend "host", and those of the engine's calls in it [ms a step]."""
+    walls, calls = list[float](), list[float]()
+    for _ in range(repeats + 1):  # the first one warms up
+        began, before = perf_counter(), time_of_steps()
+        jax.block_until_ready(run())
+        walls.append((perf_counter() - began) / steps * 1e3)
+        calls.append((time_of_steps() - before) / steps * 1e3)
+    return walls[1:], calls[1:]
 
 
 def loops(env: PureEnv, worlds: int, steps: int) -> dict[str, Callable[[], Any]]:
@@ -142,12 +156,21 @@ def row(full: str, worlds: int, options: argparse.Namespace) -> dict[str, Any]:
     task, *_ = split_arguments(arguments.pop("task"), arguments)
     env = PureEnv(task, options.backend, max_episode_steps=spec.max_episode_steps)
     runs = loops(env, worlds, options.steps)
+    by_calls = env.backend == "host" and options.clock == "wall" and calls_exist()
+    once = runs["step"]
+    if by_calls:
+        runs.clear()
     for kind in options.array:
         runs[f"array {kind}"] = stepped(full, worlds, env.backend, kind, options.steps)
     times = times_of(runs, options.steps, options.repeats, CLOCKS[options.clock])
+    if by_calls:
+        times["step"], bare = times_by_calls(once, options.steps, options.repeats)
+        physics = statistics.median(bare)
+    else:
+        bare = [twice - step for step, twice in zip(times["step"], times["twice"], strict=True)]
+        physics = statistics.median(times["twice"]) - statistics.median(times["step"])
     found = {name: statistics.median(values) for name, values in times.items()}
-    physics = found["twice"] - found["step"]
-    shares = [step / (twice - step) - 1 for step, twice in zip(times["step"], times["twice"], strict=True)]
+    shares = [step / own - 1 for step, own in zip(times["step"], bare, strict=True)]
     result: dict[str, Any] = {
         "task": full,
         "worlds": worlds,

@@ -17,12 +17,11 @@ import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from simengine.xla import host_calls
-from simengine_envs.regions import in_regions, kernels_of_regions
 from simengine_envs.sums import sum_of_last
 from simengine_envs.written import for_processor
 
 _ARITHMETIC = ("add", "sub", "add_any", "mul", "div", "square", "integer_pow")
-_NUMBERS_OF_A_THUNK = 100000000  # numbers for which XLA finds their parts while it makes and runs one kernel more
+_NUMBERS_OF_A_THUNK = 128  # numbers for which XLA finds their parts while it makes and runs one kernel more
 _CALLS = ("jit", "pjit", "closed_call", "core_call", "remat2", "checkpoint", "custom_jvp_call", "custom_vjp_call")
 
 
@@ -37,7 +36,7 @@ def rounded(function: Callable[..., Any], nought: jax.Array, *arguments: Any) ->
         arguments: its arguments.
     """
     traced, shapes = jax.make_jaxpr(function, return_shape=True)(*arguments)
-    results = _Evaluation(nought).whole(traced.jaxpr, traced.consts, jax.tree.leaves(arguments))
+    results = _Evaluation(nought).run(traced.jaxpr, traced.consts, jax.tree.leaves(arguments))
     return jax.tree.unflatten(jax.tree.structure(shapes), results)
 
 
@@ -56,13 +55,6 @@ class _Evaluation:
 
     def __init__(self, nought: jax.Array):
         self._nought = nought
-
-    def whole(self, jaxpr: Jaxpr, consts: Any, arguments: Any) -> list[Any]:
-        """The results of a traced function that no other one contains, or of a loop's part."""
-        if not for_processor() or not kernels_of_regions():
-            return self.run(jaxpr, consts, arguments)
-        flat = jax.make_jaxpr(lambda *own: self.run(jaxpr, consts, own))(*arguments)
-        return in_regions(flat.jaxpr, flat.consts, arguments, _bound, self._nought)
 
     def run(self, jaxpr: Jaxpr, consts: Any, arguments: Any) -> list[Any]:
         """The results of a traced function."""
@@ -84,7 +76,7 @@ class _Evaluation:
             inner = params.get("call_jaxpr", params.get("jaxpr"))
             return self._call(inner, values)
         if name == "cond":
-            branches = [lambda *own, inner=inner: self._part(inner, own) for inner in params["branches"]]
+            branches = [lambda *own, inner=inner: self._call(inner, own) for inner in params["branches"]]
             results: list[Any] = jax.lax.switch(values[0], branches, *values[1:])
             return results
         if name in ("while", "scan"):
@@ -104,24 +96,21 @@ class _Evaluation:
         closed = isinstance(inner, ClosedJaxpr)
         return self.run(inner.jaxpr if closed else inner, inner.consts if closed else (), values)
 
-    def _part(self, inner: ClosedJaxpr, values: Any) -> list[Any]:
-        return self.whole(inner.jaxpr, inner.consts, values)
-
     def _loop(self, name: str, params: dict[str, Any], values: list[Any]) -> list[Any]:
         if name == "while":
             first, second = params["cond_nconsts"], params["body_nconsts"]
             of_test, of_body = values[:first], values[first : first + second]
             return list(
                 jax.lax.while_loop(
-                    lambda carry: self._part(params["cond_jaxpr"], [*of_test, *carry])[0],
-                    lambda carry: tuple(self._part(params["body_jaxpr"], [*of_body, *carry])),
+                    lambda carry: self._call(params["cond_jaxpr"], [*of_test, *carry])[0],
+                    lambda carry: tuple(self._call(params["body_jaxpr"], [*of_body, *carry])),
                     tuple(values[first + second :]),
                 )
             )
         first, number = params["num_consts"], params["num_carry"]
 
         def body(carry: Any, row: Any) -> tuple[Any, Any]:
-            results = self._part(params["jaxpr"], [*values[:first], *carry, *row])
+            results = self._call(params["jaxpr"], [*values[:first], *carry, *row])
             return tuple(results[:number]), tuple(results[number:])
 
         start, rows = tuple(values[first : first + number]), tuple(values[first + number :])

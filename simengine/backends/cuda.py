@@ -16,7 +16,6 @@ from simengine.backends.base import (
     dual_rows_for,
     lanes_for,
     matrix_rows_for,
-    solves_by_warps_for,
 )
 from simengine.backends.block_shape import worlds_of_block
 from simengine.errors import BackendError
@@ -115,10 +114,6 @@ class CudaBackend:
     def along_branches(self, nv: int) -> bool:
         """True for worlds of 65 to 256 dofs."""
         return along_branches_for(nv)
-
-    def solves_by_warps(self, nv: int, dtype: str) -> bool:
-        """True for worlds of up to 32 dofs in float32."""
-        return solves_by_warps_for(nv, dtype)
 
     def zeros(self, shape: tuple[int, ...], dtype: str) -> Any:
         """A zeroed CuPy array, ready for every stream."""

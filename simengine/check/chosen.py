@@ -9,6 +9,7 @@ from copy import copy
 import mujoco
 import numpy as np
 
+from simengine.check.boxes import SparseBoxes
 from simengine.check.optimal import are_clear, are_optimal
 
 _NUDGES = 6  # changes of the coordinates that are tried to see whether they give other contacts
@@ -42,6 +43,7 @@ class Chosen:
     - The contacts of a cylinder that stands on a plane turn with its lowest point, which is anywhere on the rim.
     - A capsule that lies along a side or an edge of a box may touch it at either end, or at both.
     - MuJoCo's choice of four corners may hold one twice. This engine's holds others then, which span more.
+    - Boxes farther apart than their margin may touch or not by MuJoCo's frame; see `simengine.check.boxes`.
 
     Spheres, and the nearest spheres in capsules, may have the same centre, as those of capsules whose axes lie on one
     line. Nothing but rounding says then to which side the normal points. If the axes cross, it is across both.
@@ -57,13 +59,14 @@ class Chosen:
         self._single = copy(mj)
         self._single.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_MULTICCD)
         self._data = mujoco.MjData(self._single)
+        self._boxes = SparseBoxes(mj)
 
     def are_decided(self, model: mujoco.MjModel, data: mujoco.MjData) -> bool:
         """Whether rounding decides none of the contacts in `data`, and all of them are right.
 
         Call it after `find_contacts`; it changes `data`.
         """
-        if self._lies_level(data) or self._has_copies(data) or self._has_same_centres(data):
+        if self._lies_level(data) or self._has_copies(data) or self._has_same_centres(data) or self._boxes.are_in(data):
             return False
         geoms = list(map(tuple, data.contact.geom.tolist()))
         pairs = Counter(pair for pair in geoms if self._lies_flat(*pair))

@@ -102,6 +102,7 @@ def forward_with_rounded(mj: mujoco.MjModel, data: mujoco.MjData, terms: Terms, 
     data.qfrc_applied[:] = unit.moved(data.qfrc_applied, terms.force)
     mujoco.mj_fwdAcceleration(mj, data)
     mujoco.mj_fwdConstraint(mj, data)
+    data.qfrc_constraint[:] = unit.moved(data.qfrc_constraint, terms.force)
     mujoco.mj_sensorAcc(mj, data)
     return True
 

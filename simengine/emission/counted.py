@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
+
+import numpy as np
 
 from simengine.emission.binding import BoundAwait, BoundEvaluation
 from simengine.emission.calls import EmittedCall
-from simengine.emission.store import GroupStore
+from simengine.emission.store import Arena, GroupStore
 from simengine_scheduler.core import Arrival, Counted, CountedList
 from simengine_scheduler.core.counted import Entry
 
@@ -19,62 +21,43 @@ class CountedStep:
         list: the calls, and what is counted.
     """
 
-    def __init__(
-        self, evaluations: Sequence[BoundEvaluation], store: GroupStore, place: int, counted: Callable[[], None]
-    ):
-        """Args: the evaluations, memory, index of the shard in its group, and what is told that counts have arrived."""
-        self._evaluations = evaluations
-        self._rows = {table: memoryview(store.host_counts(table)[place]) for table in _tables(evaluations)}
-        self._seen: list[dict[str, list[int]]] = [{} for _ in evaluations]  # latest counts of each evaluation
+    def __init__(self, evaluations: Sequence[BoundEvaluation], store: GroupStore, place: int):
+        """Args: the evaluations, memory, and index of the shard in its group."""
+        self._items = [item for bound in evaluations for item in bound]
+        self._seen = np.zeros(len(self._items), np.int32)  # the latest count of each counted item
         entries: list[Entry] = []
-        for number, bound in enumerate(evaluations):
-            told = counted if len(evaluations) == 1 else partial(self._see, number, counted)
-            for item in bound:
-                if isinstance(item, BoundAwait):
-                    entries.append(Arrival(item.scan.call, partial(_reserve, _needs(item, store, place), told)))
-                elif item.counted is None:
-                    entries.append(item.call.sized(item.units))
-                else:
-                    row, first = store.host_counts(item.counted.table)[place], item.counted.first
-                    entries.append(Counted(row[first : first + 1], item.call.sized))
+        for number, item in enumerate(self._items):
+            if isinstance(item, BoundAwait):
+                needs = _needs(item, store, place)
+                rooms = tuple((counts, arena.room) for arena, counts in needs)
+                entries.append(Arrival(item.scan.call, partial(_reserve, needs), rooms))
+            elif item.counted is None:
+                entries.append(item.call.sized(item.units))
+            else:
+                row, first = store.host_counts(item.counted.table)[place], item.counted.first
+                entries.append(Counted(row[first : first + 1], item.call.sized, self._seen[number : number + 1]))
         self.list = CountedList(entries)
-
-    def _see(self, number: int, counted: Callable[[], None]) -> None:
-        self._seen[number] = {table: row.tolist() for table, row in self._rows.items()}
-        counted()
 
     def log(self) -> list[EmittedCall]:
         """The calls of the latest run, in program order."""
-        latest = {table: row.tolist() for table, row in self._rows.items()}
         calls = []
-        for bound, seen in zip(self._evaluations, self._seen, strict=True):
-            counts = seen or latest
-            for item in bound:
-                if isinstance(item, BoundAwait):
-                    continue
-                units = item.units if item.counted is None else counts[item.counted.table][item.counted.first]
-                if units:
-                    calls.append(EmittedCall(item.call.sized(units), units))
+        for item, seen in zip(self._items, self._seen.tolist(), strict=True):
+            if isinstance(item, BoundAwait):
+                continue
+            units = item.units if item.counted is None else seen
+            if units:
+                calls.append(EmittedCall(item.call.sized(units), units))
         return calls
 
 
-def _tables(evaluations: Sequence[BoundEvaluation]) -> list[str]:
-    """Names of the tables of counts that choose calls."""
-    items = (item for bound in evaluations for item in bound)
-    counted = (item.counted for item in items if not isinstance(item, BoundAwait) and item.counted is not None)
-    return list(dict.fromkeys(count.table for count in counted))
-
-
-def _needs(item: BoundAwait, store: GroupStore, place: int) -> list[tuple[Callable[[int], None], memoryview]]:
-    """What reserves the capacity of each arena, and the counts whose sum it must hold."""
-    found: list[tuple[Callable[[int], None], memoryview]] = []
+def _needs(item: BoundAwait, store: GroupStore, place: int) -> list[tuple[Arena, np.ndarray]]:
+    """The arenas that must have room, and the counts whose sum each must hold."""
+    found = []
     for space, (table, first, number) in item.needs:
-        counts = memoryview(store.host_counts(table)[place][first : first + number])
-        found.append((store.arena(space, place).reserve, counts))
+        found.append((store.arena(space, place), store.host_counts(table)[place][first : first + number]))
     return found
 
 
-def _reserve(needs: list[tuple[Callable[[int], None], memoryview]], counted: Callable[[], None]) -> None:
-    for reserve, counts in needs:
-        reserve(sum(counts))
-    counted()
+def _reserve(needs: Sequence[tuple[Arena, np.ndarray]]) -> None:
+    for arena, counts in needs:
+        arena.reserve(int(counts.sum(dtype=np.int64)))

@@ -62,7 +62,6 @@ class ShardEmitter:
         evaluations: number of evaluations in a step.
         can_go_ahead: whether steps may be issued ahead of counts. Models with islands cannot, since islands are counted
             too.
-        bad_worlds: number of worlds that were stopped, at the latest count.
     """
 
     def __init__(
@@ -83,7 +82,6 @@ class ShardEmitter:
         self.shard = shard
         self._log: list[EmittedCall] = []
         self._latest: WholeStep | CountedStep | None = None  # which has the log instead
-        self.bad_worlds = 0
         self._totals: np.ndarray = store.totals_host[shard.index_in_group]
         self._bad = memoryview(self._totals)[_COLUMN_OF_BAD:]  # of which one entry is read faster than of an array
         self._bound: dict[tuple[str, int, frozenset[str], bool], BoundEvaluation] = {}
@@ -191,7 +189,7 @@ class ShardEmitter:
         return [replace(call, launch=launch) for call, launch in zip(calls, launches, strict=True)]
 
     def whole(self, keep: frozenset[str]) -> KernelCall:
-        """A whole step as one call on a CPU. `arrive_whole` must follow its run.
+        """A whole step as one call on a CPU.
 
         Args:
             keep: derived fields that must be valid after the step.
@@ -200,7 +198,7 @@ class ShardEmitter:
         return step.call
 
     def several_whole(self, keep: frozenset[str], n: int, controls: np.ndarray | None) -> KernelCall:
-        """Whole steps as one call on a CPU. `arrive_whole` must follow its run.
+        """Whole steps as one call on a CPU.
 
         Args:
             keep: derived fields that must be valid after each step.
@@ -248,9 +246,10 @@ class ShardEmitter:
         bound = self._evaluation_of_chosen(wanted, True)
         return FixedList(item.call.sized(self.shard.size) for item in bound if isinstance(item, BoundLaunch))
 
-    def arrive_whole(self) -> None:
-        """Update `bad_worlds` after whole steps have run, or when the counts of a step have arrived."""
-        self.bad_worlds = self._bad[0]
+    @property
+    def bad_worlds(self) -> int:
+        """Number of worlds that were stopped, at the latest count."""
+        return self._bad[0]
 
     def arrive(self, n: int, keep: frozenset[str], whole: bool = False) -> int:
         """Find out, after steps ahead of counts have run, how many evaluations they made.
@@ -265,7 +264,6 @@ class ShardEmitter:
         Returns:
             The number of evaluations made since the last call.
         """
-        self.bad_worlds = self._bad[0]
         by_steps = (n - bool(keep)) * self.evaluations if whole and self._step_calls else 0
         if by_steps and not keep:
             return by_steps
@@ -299,7 +297,6 @@ class ShardEmitter:
                 for space, (table, first, number) in item.needs:
                     counts[table] = self._store.host_counts(table)[place].tolist()
                     self._store.arena(space, place).reserve(sum(counts[table][first : first + number]))
-                self.bad_worlds = self._bad[0]
                 continue
             units = item.units if item.counted is None else counts[item.counted.table][item.counted.first]
             if units:
@@ -311,7 +308,7 @@ class ShardEmitter:
         integrator = self._store.model.opt_integrator
         stages = ((stage, self._plan.wanted_of(keep, stage)) for stage in range(self.evaluations))
         evaluations = [self._evaluation(integrator, stage, wanted) for stage, wanted in stages]
-        return CountedStep(evaluations, self._store, self.shard.index_in_group, self.arrive_whole)
+        return CountedStep(evaluations, self._store, self.shard.index_in_group)
 
     def _evaluation_of_chosen(self, wanted: frozenset[str], ahead: bool) -> BoundEvaluation:
         evaluation = only_for(self._plan.evaluation(self.shard.size, "", 0, wanted, ahead), wanted)

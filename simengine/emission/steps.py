@@ -96,10 +96,7 @@ def _advance(
     """Run steps that are all issued in the same way."""
     if issue is Issue.PROGRAM:
         advance_whole = _advance_whole if each or n == 1 else _advance_several
-        trace = advance_whole(executor, emitters, n, keep, controls)
-        for emitter in emitters:
-            emitter.arrive_whole()
-        return trace
+        return advance_whole(executor, emitters, n, keep, controls)
     whole, ahead = issue is Issue.STEP_KERNEL, issue.is_ahead
     early = [emitter for emitter in emitters if emitter.can_go_ahead] if ahead else []
     if not early and not controls:

@@ -41,6 +41,7 @@ class Arena:
     Attributes:
         capacity: number of entries.
         capacity_argument: the capacity, as an argument of kernels.
+        room: (1,) int32, the capacity again, where compiled code reads it.
         arrays: the array of each field, (capacity, ...).
         buffers: the buffer of each field.
     """
@@ -52,6 +53,7 @@ class Arena:
         self._fields = arena_fields(store.model, space)
         self.capacity = 0
         self.capacity_argument = Number(0)
+        self.room = np.zeros(1, np.int32)
         self.arrays: dict[str, Any] = {}
         self.buffers: dict[str, Buffer] = {}
         worlds = store.bounds[shard + 1] - store.bounds[shard]
@@ -79,7 +81,7 @@ class Arena:
             else:
                 self.buffers[name] = store.buffers.add(f"{store.name}.{name}.{self._shard}", pointer, nbytes)
         self.arrays = arrays
-        self.capacity = self.capacity_argument.value = capacity
+        self.capacity = self.capacity_argument.value = self.room[0] = capacity
 
 
 class GroupStore:

@@ -12,7 +12,7 @@ from simengine.check.oracle import Evaluation, Oracle
 from simengine.check.search import find_states
 from simengine.check.states import Sampler
 from simengine.check.trajectory import Trajectory, follow
-from simengine.fuzz.limits import is_sane
+from simengine.fuzz.limits import is_invertible, is_sane
 from simengine.model.model import Model
 
 _TRIES = 2  # for each pair type and limit that the states miss
@@ -67,9 +67,21 @@ def _part(
     sane = [evaluation for evaluation in found if is_sane(evaluation, dtype)]
     calm = bool(sane) and (dtype == "float64" or len(sane) == len(found))
     calm &= all(np.isfinite(values).all() for values in steps.before.values())
-    if not calm:
-        steps = _those(steps, [])
+    steps = _those(steps, _invertible(oracle, dtype, steps) if calm else [])
     return Drawn(oracle, sane, steps, left_out + len(found) - len(sane) + steps.left_out)
+
+
+def _invertible(oracle: Oracle, dtype: str, steps: Trajectory) -> list[int]:
+    """The steps that start where the inertia matrix can be inverted."""
+    mj, data, kept, inertia = oracle.mj, oracle.data, [], np.zeros((oracle.mj.nv, oracle.mj.nv))
+    for i in range(len(steps.touched)):
+        mujoco.mj_resetData(mj, data)
+        data.qpos[:] = steps.before["qpos"][i]
+        mujoco.mj_fwdPosition(mj, data)
+        mujoco.mj_fullM(mj, data, inertia)
+        if is_invertible(inertia, dtype):
+            kept.append(i)
+    return kept
 
 
 def _decided(oracle: Oracle, steps: Trajectory) -> Trajectory:

@@ -16,11 +16,12 @@ _CG_SLACK = 20.0  # conjugate gradients stop where the cost falls no more, which
 # Elliptic PGS cut off at 100 sweeps was off by 2.4e-5 at most in three of 120 models, by 8e-7 after 1000 sweeps.
 _PGS_SLACK = 50.0
 _FLOAT32_SLACK = 5.0
-# Errors of solved equations in units of condition times rounding. In float64 tolerances are nearer to rounding, and the
-# inertia matrix itself is off by some units, which are sums along chains.
-_OF_CONDITION = {"float64": 16.0, "float32": 4.0}
+# Errors of solved equations in units of condition times rounding: the inertia matrix is off by some units, since it has
+# sums along chains.
+_OF_CONDITION = 16.0
 _FASTEST, _STIFFEST = 1e6, 3e3  # qacc and, in float32, efc_aref beyond which a state is left out
-_SINGULAR, _HEAVIEST = 1e8, 1e15  # condition and, in float32, inertia beyond which it is
+_SINGULAR = {"float64": 1e8, "float32": 2e5}  # condition of the inertia matrix beyond which it is
+_HEAVIEST = 1e15  # inertia beyond which it is, in float32
 _LARGEST_INERTIA_ERROR = 2e-7  # relative, of the least inertia of a dof, beyond which it is
 _LARGEST_SPIN_ERROR = 5e-5  # relative to bias forces: their tolerance in float32
 _HARDEST = {"float64": 1e8, "float32": 1e5}  # efc_D beyond which it is
@@ -106,8 +107,7 @@ def is_sane(evaluation: Evaluation, dtype: str) -> bool:
         return False  # MuJoCo resets such states in a step, and the engine freezes them
     if any(not np.isfinite(fields[name]).all() for name in ("qacc", "efc_D", "efc_force", "qM")):
         return False
-    inertia = np.linalg.eigvalsh(fields["qM"])
-    if inertia[0] * _SINGULAR < inertia[-1] or (dtype == "float32" and np.abs(fields["crb"]).max() > _HEAVIEST):
+    if not is_invertible(fields["qM"], dtype) or (dtype == "float32" and np.abs(fields["crb"]).max() > _HEAVIEST):
         return False
     if _inertia_error(fields) > _LARGEST_INERTIA_ERROR:
         return False
@@ -116,6 +116,12 @@ def is_sane(evaluation: Evaluation, dtype: str) -> bool:
     if dtype == "float32" and _spin_error(fields) > _LARGEST_SPIN_ERROR * max(1.0, np.abs(fields["qfrc_bias"]).max()):
         return False
     return bool(np.abs(fields["qacc"]).max() < _FASTEST and fields["efc_D"].max(initial=0.0) < _HARDEST[dtype])
+
+
+def is_invertible(inertia: np.ndarray, dtype: str) -> bool:
+    """Whether an inertia matrix (nv, nv) is positive, and not so nearly singular that accelerations are rounding."""
+    values = np.linalg.eigvalsh(inertia)
+    return bool(values[0] * _SINGULAR[dtype] >= values[-1])
 
 
 def _inertia_error(fields: Mapping[str, np.ndarray]) -> float:
@@ -135,7 +141,7 @@ def _spin_error(fields: Mapping[str, np.ndarray]) -> float:
 def blur(evaluations: Sequence[Evaluation], dtype: str) -> float:
     """Relative error of an acceleration where the inertia matrix is nearly singular; at most a tenth."""
     most = max((float(np.linalg.cond(e.fields["qM"])) for e in evaluations), default=0.0)
-    return min(_OF_CONDITION[dtype] * most * float(np.finfo(dtype).eps), 0.1)
+    return min(_OF_CONDITION * most * float(np.finfo(dtype).eps), 0.1)
 
 
 def slack_of(mj: mujoco.MjModel, dtype: str, stage: str) -> float:

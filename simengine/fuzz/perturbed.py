@@ -25,6 +25,9 @@ _DRAWS = 32
 _UNITS = (1.0, 2.0, 4.0)  # in the last place, by turns: poses at the end of a chain are off by a few
 _MOVED = ("qpos", "qvel", "act", "ctrl")
 _ENDS = (0.1, 0.25, 0.5, 2.0, 4.0, 10.0)  # factors on the tolerance of MuJoCo's convex collisions
+_LONGER = (
+    8  # times the iterations of MuJoCo's convex collisions, whose search for the depth of ellipsoids often ends early
+)
 _ALL = tuple(field.name for field in FORWARD)
 
 
@@ -45,7 +48,8 @@ class Perturbed:
         rounding decides which of these exist.
 
         In each of some draws, the state and all that engines store between stages move by one to four units in the last
-        place: poses, velocities, the inertia matrix, rows and forces. The tolerance of convex collisions varies, too.
+        place: poses, velocities, the inertia matrix, rows and forces. The tolerance of convex collisions varies, too,
+        and their search goes on for longer.
         """
         oracle, state = self._oracle, evaluation.state
         largest = dict.fromkeys(_ALL, 0.0)
@@ -71,6 +75,11 @@ class Perturbed:
             oracle.forward(state)
             self._take(largest, evaluation)
         mj.opt.ccd_tolerance = tolerance
+        iterations = int(mj.opt.ccd_iterations)
+        mj.opt.ccd_iterations = _LONGER * iterations
+        oracle.forward(state)
+        self._take(largest, evaluation)
+        mj.opt.ccd_iterations = iterations
         return largest
 
     def of_step(self, before: Mapping[str, np.ndarray]) -> dict[str, float]:

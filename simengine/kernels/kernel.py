@@ -19,8 +19,6 @@ from simengine.state.fields import ADDRESS_OF, CONTACT_PARAMETERS, FIELD, entry_
 
 _ALIGN = 4  # words, so that one instruction can load four
 _WARP = 32
-MOST_COPIED_SPHERES = 512
-"""Geoms of which a world's broadphase copies the bounding spheres to scratch; with more it reads them in memory."""
 
 
 def branch_words(nv: int, entries: int | None = None) -> int:
@@ -150,11 +148,6 @@ class Kernel:
         return "BRANCH_ROWS" in dict(self.constants)
 
     @property
-    def solver_warps(self) -> int:
-        """Warps that solve a world of many rows together, with their scratch in shared memory; 0 for a single group."""
-        return dict(self.constants).get("SOLVER_WARPS", 0)
-
-    @property
     def dual_rows(self) -> int:
         """The most constraint rows of an island that PGS solves with its rows in registers; 0 if it never does."""
         return dict(self.constants).get("PGS_ROWS", 0)
@@ -218,7 +211,7 @@ class Kernel:
             registers: whether matrices with nv rows are factored in registers, so that no Hessian is needed in scratch.
         """
         shapes = {f"{s.name}_{name}": dims for s in self.stages for name, dims in s.scratch}
-        memory = 0 if registers and not self.solver_warps else sizes["nv"] ** 2
+        memory = 0 if registers else sizes["nv"] ** 2
         # with two rows in a lane, the parts of four rows beyond the first 32 columns
         hessian = 4 * (self.matrix_rows - _WARP) if self.matrix_rows else memory
         if self.along_branches:
@@ -231,7 +224,6 @@ class Kernel:
             "nhessian": hessian,
             "npull": self._pull_words(nrow),
             "nbranches": of_trees,
-            "nspheres": 4 * sizes["ngeom"] if sizes["ngeom"] <= MOST_COPIED_SPHERES else 0,
         }
         sized = []
         for item in self.scratch_items:

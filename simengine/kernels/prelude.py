@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import mujoco
 
-from simengine.kernels.kernel import MOST_COPIED_SPHERES, Kernel
+from simengine.kernels.kernel import Kernel
 from simengine.model import gravcomp
 from simengine.model.blob import HEADER, HEADER_FIELDS, HEADER_REALS, HEADER_SCALARS, field_size
 from simengine.model.pairs import POLYTOPE_WORDS
@@ -70,7 +70,6 @@ def constants() -> str:
         "PAIR_SPARE": PAIR_SPARE,
         "POLYTOPE_WORDS": POLYTOPE_WORDS,
         "MAX_NEIGHBOURS": MAX_NEIGHBOURS,
-        "MOST_COPIED_SPHERES": MOST_COPIED_SPHERES,
         "PAIRS_A_SLICE": PAIRS_A_SLICE,
         "LIGHT_TYPES": sum(1 << code for code, pair in enumerate(PAIRS) if not pair.heavy),
         "COLUMN_ISLAND_H": ISLAND_COLUMNS.index("island_H"),

@@ -19,7 +19,6 @@ from simengine.plan.tiles import (
     tiled_position,
     without_inertia,
 )
-from simengine.plan.variants import WARPS_OF_MANY_ROWS, WARPS_OF_MORE_ROWS
 from simengine.state.fields import FIELD, NUM_CLASSES, ROW_CLASSES, SENSED, entry_shape
 
 MERGED_WORLDS = 2048
@@ -27,9 +26,6 @@ MERGED_WORLDS = 2048
 
 MERGED_DUAL_WORLDS = 512
 """The same for PGS with its rows in registers."""
-
-MOST_ROWS_OF_A_WARP = 32
-"""Worlds with more rows are solved by several warps, if the backend has them and the solver is for rows of any type."""
 
 MAX_WORLDS_OWN_ADDRESSES = 1024
 """Up to this many worlds, each world adds up the counts of all worlds in less time than waiting for a scan takes."""
@@ -55,7 +51,6 @@ class Selection:
         matrix_rows: rows of the matrices that kernels hold in registers, two in each lane; 0 if they hold none so.
         dual_rows: the most rows of an island that PGS has in registers; 0 if it has none there.
         tiles: whether worlds may share tiles.
-        warps: whether several warps may solve a world.
         branches: whether matrices have entries along the branches of trees only.
         by_stages: whether each stage has a kernel of its own.
     """
@@ -69,7 +64,6 @@ class Selection:
     dual_rows: int = 0
     tiles: bool = False
     branches: bool = False
-    warps: bool = False
     by_stages: bool = False
 
     @property
@@ -92,21 +86,9 @@ class Selection:
         """Whether one launch solves all bounded size classes.
 
         With rows in registers, scratch grows with the square of the rows: few worlds with room for the most rows are on
-        a multiprocessor at once. Worlds of many rows may have more lanes than others.
+        a multiprocessor at once.
         """
-        few = not self.dual_rows or self.worlds <= MERGED_DUAL_WORLDS
-        return self.merged and few and not self.solves_by_warps
-
-    @property
-    def solves_by_warps(self) -> bool:
-        """Whether several warps solve worlds with many rows, which the model can have."""
-        return self.warps and self.model.nefc_max > MOST_ROWS_OF_A_WARP
-
-    def warps_of(self, size_class: int) -> int:
-        """How many warps solve a world of a size class of rows together; 0 for the lanes that all its kernels have."""
-        if not self.solves_by_warps or ROW_CLASSES[min(size_class, NUM_CLASSES - 2)] <= MOST_ROWS_OF_A_WARP:
-            return 0
-        return WARPS_OF_MORE_ROWS if size_class == NUM_CLASSES - 1 else WARPS_OF_MANY_ROWS
+        return self.merged and (not self.dual_rows or self.worlds <= MERGED_DUAL_WORLDS)
 
     @property
     def row_classes(self) -> int:

@@ -130,16 +130,15 @@ class StepPlan:
             wanted: derived fields that must be valid in memory afterwards.
             ahead: whether calls are issued ahead of counts.
         """
-        model, matrix, dual, branches, warps = self.model, 0, 0, False, False
+        model, matrix, dual, branches = self.model, 0, 0, False
         if not model.has_islands:
             matrix = self.backend.matrix_rows(model.nv, self.dtype)
             by_rows = model.solver == SOLVE_PGS.name and model.opt_cone == _PYRAMIDAL
             dual = self.backend.dual_rows(model.nv, self.dtype) if by_rows else 0
-            warps = model.solver == SOLVE_NEWTON_GENERAL.name and self.backend.solves_by_warps(model.nv, self.dtype)
             branches = model.solver in _ALONG_BRANCHES and self.backend.along_branches(model.nv)
         by_stages = self.issuing.emission == "stages"
         tiles = self.backend.name == "host" and max(self.shard_sizes) >= LEAST_WORLDS and not by_stages
-        forms = matrix, dual, tiles, branches, warps, by_stages
+        forms = matrix, dual, tiles, branches, by_stages
         return plan_evaluation(Selection(model, worlds, integrator, wanted, ahead, *forms), rk_stage)
 
     def step(self, worlds: int, wanted: frozenset[str], ahead: bool) -> tuple[Evaluation, ...]:

@@ -260,6 +260,15 @@ def test_lists_that_vary_on_a_gpu() -> None:
         says(sentence)
 
 
+def test_whole_steps_of_robots_on_a_gpu() -> None:
+    rows = json.loads((ROOT / "benchmarks/results/robots_whole_h200.json").read_text(encoding="utf-8"))["rows"]
+    assert all(row["legal"] and row["equal"] and not row["error"] and row["bound"] for row in rows)
+    assert "\n".join(varying_lists.table(rows)) in PAGE
+    says(f"single times of kept graphs on `robots` spread by {100 * max(row['spread'] for row in rows):.0f} %")
+    slow = varying_lists.by_list(rows)["asynchronous:worlds=16,emission=whole"]["device"]
+    says(f"`device` prepared each such run anew, and took {slow['us_per_step']:,.0f} us")
+
+
 def test_what_was_run() -> None:
     covered = lists.coverage(ROWS)
     says(f"ran {covered['lists']} lists on one H200, three repeats each")

@@ -188,6 +188,14 @@ def test_camera_follows_robots_that_move(item: Any) -> None:
     assert (None if body is None else model.body(body).name) == FOLLOWED.get(item.id)
 
 
+def test_camera_follows_each_robot_of_a_mixed_batch() -> None:
+    parts = simengine_envs.make_pure("simengine/MixedLocomotion-v0", backend="host").parts
+    bodies = [followed_body(part.model.mj, part.task.default_camera_config) for part in parts]
+    names = [part.model.mj.body(body).name for part, body in zip(parts, bodies, strict=True)]
+    assert names[:3] == ["torso", "torso", "trunk"]
+    assert bodies[3:] == [1, 1]
+
+
 @pytest.mark.usefixtures("offscreen")
 @pytest.mark.parametrize("name", ["Ant-v5", "Hopper-v5"])
 def test_a_robot_that_has_walked_away_is_in_the_picture(name: str) -> None:

@@ -178,3 +178,54 @@ class _Refused:
 
     def issue(self, stream: int) -> None:
         raise ValueError("no")
+
+
+class Roomy(Work):
+    """Looks after its counts only if they have no room, which grows then, as an arena does."""
+
+    def __init__(self, device: CalledDevice | None, table: Segments, number: int) -> None:
+        super().__init__(device, table, number)
+        self.most, self.grew = np.zeros(1, np.int32), 0
+        self.found = np.full(COUNTS, -1, np.int32)
+        entries: list[Any] = []
+        for entry in self.list.entries:
+            if isinstance(entry, Arrival):
+                entries.append(Arrival(entry.call, self._look, ((self.counts, self.most),)))
+            elif isinstance(entry, Counted):
+                place = sum(isinstance(each, Counted) for each in entries)
+                entries.append(Counted(entry.count, entry.call, self.found[place : place + 1]))
+            else:
+                entries.append(entry)
+        self.list = CountedList(entries)
+
+    def _look(self) -> None:
+        self.arrivals += 1
+        if self.counts.sum() > self.most[0]:
+            self.grew += 1
+            self.most[0] = self.counts.sum()
+            self.room.rebind(self.room.ptr + 1, 8)
+
+
+@pytest.mark.parametrize("name", ["serial", "streams", "polling"])
+@pytest.mark.parametrize("compiled", [True, False])
+def test_python_looks_only_at_counts_that_have_no_room(name: str, compiled: bool) -> None:
+    device, table = CalledDevice(5, 0.3), Segments()
+    work = [Roomy(device, table, number) for number in range(4)]
+    options: dict[str, Any] = {"compiled": compiled, "device": "cuda", "streams": 3}
+    options["completion"] = "polling" if name == "polling" else "events"
+    executor = make_executor(name.replace("polling", "streams"), segments=table, driver=device, stream=0, **options)
+    for _ in range(8):
+        trace = executor.run([one.list for one in work])
+        executor.synchronize()
+        assert trace.counters.awaits == len(work)
+        assert trace.counters.calls == sum(3 + np.count_nonzero(one.counts) for one in work)
+        for one in work:
+            np.testing.assert_array_equal(one.found, one.counts)
+    assert [one.value for one in work] == [expected(n, 8) for n in range(4)]
+    assert all(one.grew for one in work)
+    if compiled:
+        assert [one.arrivals for one in work] == [one.grew for one in work]
+        assert sum(one.arrivals for one in work) < 16
+    else:
+        assert [one.arrivals for one in work] == [8] * 4
+    executor.close()

@@ -94,11 +94,7 @@ class Pusher(Task):
         cylinder = jnp.take_along_axis(candidates, first[:, None, None], axis=1)[:, 0]
         qpos = jnp.broadcast_to(jnp.asarray(model.mj.qpos0, cylinder.dtype), (draw.num_worlds, model.nq))
         qvel = draw.uniform((model.nv,), -_SPEED_NOISE, _SPEED_NOISE)
-        still = jnp.zeros_like(qvel[:, -4:])
-        return {
-            "qpos": jnp.concatenate([qpos[:, :-4], cylinder, still[:, :2]], axis=1),
-            "qvel": jnp.concatenate([qvel[:, :-4], still], axis=1),
-        }
+        return {"qpos": qpos.at[:, -4:-2].set(cylinder).at[:, -2:].set(0), "qvel": qvel.at[:, -4:].set(0)}
 
     def _places(self, now: Snapshot) -> tuple[Array, Array, Array]:
         """Positions of fingertip, cylinder and goal, (n, 3) each [m]."""

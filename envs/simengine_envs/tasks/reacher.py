@@ -83,11 +83,7 @@ class Reacher(Task):
         radius, angle = _GOAL_RADIUS * jnp.sqrt(draw.uniform()), draw.uniform(high=2 * np.pi)
         goal = jnp.stack([radius * jnp.cos(angle), radius * jnp.sin(angle)], axis=1)
         qvel = draw.uniform((model.nv,), -_SPEED_NOISE, _SPEED_NOISE)
-        still = jnp.zeros_like(goal)
-        return {
-            "qpos": jnp.concatenate([qpos[:, :-2], goal], axis=1),
-            "qvel": jnp.concatenate([qvel[:, :-2], still], axis=1),
-        }
+        return {"qpos": qpos.at[:, -2:].set(goal), "qvel": qvel.at[:, -2:].set(0)}
 
     def _miss(self, now: Snapshot) -> Array:
         """From the target to the fingertip, (n, 3) [m]."""

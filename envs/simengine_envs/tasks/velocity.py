@@ -199,7 +199,7 @@ class VelocityTracking(Task):
         if not self.push_interval:
             return {}
         kick = draw.uniform((2,), -1, 1) * self.push_velocity * draw.chance(now.dt / self.push_interval)[:, None]
-        return {"qvel": jnp.concatenate([now.qvel[:, :2] + kick, now.qvel[:, 2:]], axis=1)}
+        return {"qvel": now.qvel.at[:, :2].add(kick)}
 
     def remember(self, before: Snapshot, now: Snapshot, draw: Draw) -> Mapping[str, Array]:
         """The action, the feet's times in the air, how well the command was tracked, and sometimes a new command."""

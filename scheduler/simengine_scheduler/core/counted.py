@@ -24,10 +24,12 @@ class Counted:
     Attributes:
         count: (1,) int32, in memory that the host sees. It is read when the entry has its turn.
         call: the call for a count. It is asked again for the same count, and returns the same call then.
+        seen: (1,) int32, the count that was found when the entry had its turn last; None if nobody asks for it.
     """
 
     count: np.ndarray
     call: Callable[[int], KernelCall]
+    seen: np.ndarray | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,10 +39,14 @@ class Arrival:
     Attributes:
         call: what is awaited. It stands in the list before.
         then: called by the host once the call has completed, and before the entries that follow have their turns.
+        rooms: pairs of counts, (n,) int32, and of the room that there is for their sum, (1,) int32. If given, compiled
+            code calls `then` only if a sum is larger than its room. All are in memory that the host sees, and stay
+            where they are.
     """
 
     call: KernelCall
     then: Callable[[], None]
+    rooms: tuple[tuple[np.ndarray, np.ndarray], ...] | None = None
 
 
 Entry = KernelCall | Counted | Arrival
@@ -75,5 +81,9 @@ class CountedList:
             elif type(entry) is Arrival:
                 yield AwaitCounts(entry.call)
                 entry.then()
-            elif type(entry) is Counted and (count := int(entry.count[0])):
-                yield entry.call(count)
+            elif type(entry) is Counted:
+                count = int(entry.count[0])
+                if entry.seen is not None:
+                    entry.seen[0] = count
+                if count:
+                    yield entry.call(count)

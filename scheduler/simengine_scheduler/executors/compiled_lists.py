@@ -7,7 +7,8 @@
 Invariants
     1. A program has the calls of its list by number, and for each counted entry a table of numbers by count. A count
        that is new is looked up by Python once.
-    2. What follows an awaited call is issued only once Python has run the entry's `then`.
+    2. What follows an awaited call is issued only once Python has run the entry's `then`, unless compiled code finds
+       that what was counted has room.
     3. A call whose buffers have moved is defined again, before the run or behind the `then` that moved them.
 """
 
@@ -35,9 +36,10 @@ class Known:
         tables: of its counted entries, by position.
         calls: those that it has had so far.
         buffers, moves: of the arguments of these calls, and how often these had moved when they were defined.
+        rooms: words that its program reads, kept alive.
     """
 
-    __slots__ = ("buffers", "calls", "given", "moves", "number", "tables")
+    __slots__ = ("buffers", "calls", "given", "moves", "number", "rooms", "tables")
 
     def __init__(self, given: CountedList | FixedList) -> None:
         self.given = given
@@ -46,6 +48,7 @@ class Known:
         self.calls: list[KernelCall] = []
         self.buffers: list[Any] = []
         self.moves: list[int] = []
+        self.rooms: list[array[int]] = []
 
     def add(self, call: KernelCall) -> None:
         """Note a call."""
@@ -111,16 +114,28 @@ class CompiledLists:
         entries, place = [], dict[KernelCall, int]()
         for position, entry in enumerate(given.entries if isinstance(given, CountedList) else given):
             if isinstance(entry, Arrival):
-                entries.append((AWAIT, place[entry.call], 0))
+                entries.append((AWAIT, place[entry.call], 0, 0, _rooms(own, entry)))
             elif isinstance(entry, Counted):
                 own.tables[position] = self.programs.add_table()
-                entries.append((COUNTED, own.tables[position], entry.count.ctypes.data))
+                seen = 0 if entry.seen is None else entry.seen.ctypes.data
+                entries.append((COUNTED, own.tables[position], entry.count.ctypes.data, seen, 0))
             else:
                 own.add(entry)
                 place[entry] = position
-                entries.append((CALL, self.calls.numbers([entry])[0], 0))
+                entries.append((CALL, self.calls.numbers([entry])[0], 0, 0, 0))
         own.number = self.programs.add(entries)
         return own
+
+
+def _rooms(own: Known, entry: Arrival) -> int:
+    """Return the address of words that say which counts must have how much room; 0 if Python looks itself."""
+    if entry.rooms is None:
+        return 0
+    words = array("q", [len(entry.rooms)])
+    for counts, room in entry.rooms:
+        words.extend((counts.ctypes.data, len(counts), room.ctypes.data))
+    own.rooms.append(words)
+    return words.buffer_info()[0]
 
 
 def run_lists(
@@ -146,7 +161,7 @@ def run_lists(
     while True:
         halt = programs.run()
         if halt.pause is Pause.ENDED:
-            return halt.issued, awaits
+            return halt.issued, awaits + halt.passed
         if halt.pause is Pause.ARRIVED:
             awaits += len(halt.arrived)
             _arrive(lists, known, halt)

@@ -115,7 +115,8 @@ Programs* programs_make(Issuer* issuer) { return new Programs(*issuer); }
 
 void programs_free(Programs* programs) { delete programs; }
 
-// Adds a program of entries by 3 words each: kind, number, address of the count. Returns its number.
+// Adds a program of entries by 5 words each: kind, number, and addresses of the count, of where it is written, and of
+// rooms. Returns its number.
 int32_t programs_add(Programs* programs, const int64_t* words, int64_t entries) { return programs->add(words, entries); }
 
 int32_t programs_add_table(Programs* programs) { return programs->add_table(); }
@@ -131,8 +132,8 @@ void programs_begin(Programs* programs, const int32_t* chosen, int64_t number, i
 }
 
 // Runs until all programs have ended, or Python has to do something. Writes the turn, its entry and count, how many calls
-// were issued, and how many turns have arrived; then, as far as there is room, these turns and the entries that they
-// awaited at.
+// were issued, how many turns have arrived, and how many waits have passed; then, as far as there is room, the turns that
+// have arrived and the entries that they awaited at.
 int32_t programs_run(Programs* programs, int64_t* out, int64_t room) {
     int32_t pause = programs->run();
     out[0] = programs->turn;
@@ -140,7 +141,8 @@ int32_t programs_run(Programs* programs, int64_t* out, int64_t room) {
     out[2] = programs->count;
     out[3] = programs->issued;
     out[4] = static_cast<int64_t>(programs->arrived.size());
-    int64_t* found = out + 5;
+    out[5] = programs->passed;
+    int64_t* found = out + 6;
     for (size_t i = 0; i < programs->arrived.size() && 2 * static_cast<int64_t>(i) + 1 < room; ++i) {
         found[2 * i] = programs->arrived[i];
         found[2 * i + 1] = programs->at(programs->arrived[i]);

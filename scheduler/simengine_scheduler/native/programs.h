@@ -17,6 +17,9 @@ struct Entry {
     int32_t kind;
     int32_t what;          // number of the call, number of the table, or the entry of this program that is awaited
     const int32_t* count;  // of a counted entry: where its count is, in memory that kernels write
+    int32_t* seen;         // of a counted entry: where the count that was found is written, or null
+    const int64_t* rooms;  // of an awaiting entry: how many rooms there are, and for each the address of its counts, their
+                           // number, and the address of the room for their sum; or null
 };
 
 using Program = std::vector<Entry>;
@@ -34,12 +37,14 @@ class Programs {
     int32_t turn = 0;                          // the one whose call is issued, or missing
     int32_t entry = 0, count = 0;              // where it is, and the count of a counted entry
     int64_t issued = 0;                        // calls of the run
+    int64_t passed = 0;                        // waits of the run after which Python had nothing to do
 
     int32_t add(const int64_t* words, int64_t entries) {
         Program made;
-        for (int64_t i = 0; i < entries; ++i, words += 3)
+        for (int64_t i = 0; i < entries; ++i, words += 5)
             made.push_back({static_cast<int32_t>(words[0]), static_cast<int32_t>(words[1]),
-                            reinterpret_cast<const int32_t*>(words[2])});
+                            reinterpret_cast<const int32_t*>(words[2]), reinterpret_cast<int32_t*>(words[3]),
+                            reinterpret_cast<const int64_t*>(words[4])});
         programs.push_back(std::move(made));
         return static_cast<int32_t>(programs.size()) - 1;
     }
@@ -69,7 +74,7 @@ class Programs {
         arrived.clear();
         handle_ = handle;
         in_order_ = events != nullptr;
-        issued = 0;
+        issued = passed = 0;
         for (int64_t i = 0; i < number; ++i) {
             cursors_.push_back({&programs[chosen[i]], 0, events ? events[i] : 0, {}});
             cursors_.back().positions.assign(programs[chosen[i]].size(), -1);
@@ -151,6 +156,7 @@ class Programs {
             if (next.kind == Entry::CALL) return next.what;
             if (next.kind == Entry::AWAIT) return AWAITING;
             int32_t found = *static_cast<const volatile int32_t*>(next.count);
+            if (next.seen) *next.seen = found;
             if (found == 0) continue;
             const std::vector<int32_t>& numbers = tables[next.what];
             count = found;
@@ -160,6 +166,19 @@ class Programs {
         return NONE;
     }
 
+    // Whether what was counted has room, so that a program goes on by itself once its awaited call has ended.
+    static bool has_room(const Entry& entry) {
+        if (!entry.rooms) return false;
+        const int64_t* words = entry.rooms + 1;
+        for (int64_t i = 0; i < entry.rooms[0]; ++i, words += 3) {
+            const volatile int32_t* counts = reinterpret_cast<const int32_t*>(words[0]);
+            int64_t sum = 0;
+            for (int64_t k = 0; k < words[1]; ++k) sum += counts[k];
+            if (sum > *reinterpret_cast<const int32_t*>(words[2])) return false;
+        }
+        return true;
+    }
+
     // Whether the entry of a cursor is awaited later.
     static bool is_awaited(const Cursor& own) {
         for (size_t i = own.at + 1; i < own.program->size(); ++i)
@@ -167,13 +186,13 @@ class Programs {
         return false;
     }
 
-    // Finds awaited calls that have ended. Of one stream, calls behind one that goes on are not looked at.
+    // Finds awaited calls that have ended, and lets programs go on whose counts have room. Of one stream, calls behind one that goes on are not looked at.
     bool poll() {
         if (!in_order_ && !issuer_.progress()) return false;
         goes_on_.clear();
         size_t kept = 0;
         for (size_t i = 0; i < blocked_.size(); ++i) {
-            const Cursor& own = cursors_[blocked_[i]];
+            Cursor& own = cursors_[blocked_[i]];
             const int64_t awaited = own.positions[(*own.program)[own.at].what];
             const int64_t stream = in_order_ ? 0 : issuer_.stream_of(awaited);
             int answer = 0;
@@ -182,10 +201,15 @@ class Programs {
                 if (answer < 0) return false;
                 if (!answer) goes_on_.push_back(stream);
             }
-            if (answer)
-                arrived.push_back(blocked_[i]);
-            else
+            if (!answer) {
                 blocked_[kept++] = blocked_[i];
+            } else if (has_room((*own.program)[own.at])) {
+                ++own.at;
+                ++passed;
+                turns_.push_back(blocked_[i]);
+            } else {
+                arrived.push_back(blocked_[i]);
+            }
         }
         blocked_.resize(kept);
         return true;

@@ -10,7 +10,9 @@ from enum import IntEnum
 from .issuer import Issuer, Outcome, library
 
 CALL, COUNTED, AWAIT = range(3)
-"""Kinds of entries. An entry is a kind, the number of a call, table or entry, and the address of a count."""
+"""Kinds of entries. An entry is a kind, the number of a call, table or entry, and the addresses of `Entry`."""
+
+_HEAD = 6  # numbers that a run writes before the turns that have arrived
 
 
 class Pause(IntEnum):
@@ -35,6 +37,7 @@ class Halt:
         turn, entry, count: the program of the run whose call is to be issued, its entry, and the count of this entry.
         issued: how many calls of the run were issued.
         arrived: pairs of a program of the run and the entry at which it awaited a call that has ended.
+        passed: how many awaited calls of the run have ended after which the caller had nothing to do.
     """
 
     pause: Pause
@@ -43,6 +46,7 @@ class Halt:
     count: int
     issued: int
     arrived: list[tuple[int, int]]
+    passed: int
 
 
 def _at(values: array[int]) -> int:
@@ -56,14 +60,14 @@ class Programs:
         self._library = library()
         self._issuer = issuer  # kept alive
         self._handle = self._library.programs_make(issuer.handle)
-        self._out = array("q", [0] * 5)
+        self._out = array("q", [0] * _HEAD)
 
     def __del__(self) -> None:
         handle, self._handle = getattr(self, "_handle", None), None
         if handle:
             self._library.programs_free(handle)
 
-    def add(self, entries: Sequence[tuple[int, int, int]]) -> int:
+    def add(self, entries: Sequence[tuple[int, int, int, int, int]]) -> int:
         """Add a program and return its number."""
         words = array("q", [word for entry in entries for word in entry])
         return int(self._library.programs_add(self._handle, _at(words), len(entries)))
@@ -82,17 +86,17 @@ class Programs:
 
     def begin(self, chosen: array[int], stream: int = 0, events: array[int] | None = None) -> None:
         """Begin a run of programs: with an event for each of them on one stream, without on those of the issuer."""
-        if len(self._out) < 5 + 2 * len(chosen):
-            self._out = array("q", [0] * (5 + 2 * len(chosen)))
+        if len(self._out) < _HEAD + 2 * len(chosen):
+            self._out = array("q", [0] * (_HEAD + 2 * len(chosen)))
         at = None if events is None else _at(events)
         self._library.programs_begin(self._handle, _at(chosen), len(chosen), stream, at)
 
     def run(self) -> Halt:
         """Run until all programs have ended, or until the caller has to do something."""
-        pause = Pause(self._library.programs_run(self._handle, _at(self._out), len(self._out) - 5))
-        turn, entry, count, issued, arrived = self._out[:5]
-        found = self._out[5 : 5 + 2 * arrived]
-        return Halt(pause, turn, entry, count, issued, list(zip(found[::2], found[1::2], strict=True)))
+        pause = Pause(self._library.programs_run(self._handle, _at(self._out), len(self._out) - _HEAD))
+        turn, entry, count, issued, arrived, passed = self._out[:_HEAD]
+        found = self._out[_HEAD : _HEAD + 2 * arrived]
+        return Halt(pause, turn, entry, count, issued, list(zip(found[::2], found[1::2], strict=True)), passed)
 
     def advance(self) -> Outcome:
         """Go on behind a call that the caller has launched."""

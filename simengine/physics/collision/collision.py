@@ -33,7 +33,7 @@ COLLISION_GENERAL = replace(
         *("near_cand", "near_adr", "search_near", "search_found", "kept_contact", "pair_tally", "ncon", "nefc"),
         "counts",
     ),
-    scratch=(("polytope", ("npolytope",)), ("waiting", (64,)), ("spheres", ("nspheres",))),
+    scratch=(("polytope", ("npolytope",)), ("waiting", (64,))),
     shares=("convex", "hfield", "collision_list", "collision_count"),
     flops=200,
 )
@@ -41,7 +41,7 @@ COLLISION_LIST = Stage(
     name="collision_list",
     reads=("geom_xpos", "geom_xmat", "world_status"),
     writes=("near_cand", "near_adr", "search_near", "pair_tally"),
-    scratch=(("waiting", (64,)), ("spheres", ("nspheres",))),
+    scratch=(("waiting", (64,)),),
     collides="counted",
     shares=("convex", "hfield"),
     flops=60,

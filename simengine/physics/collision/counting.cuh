@@ -88,37 +88,12 @@ DEVICE void list_near(const Model& m, int c, const real* geom_xpos, const real* 
   take.list(c);
 }
 
-// A geom's centre and bounding radius, which is negative for a plane.
-typedef Vec4 Sphere;
-
-// Copy the spheres of all geoms to memory that the lanes share; null if there is none for so many geoms.
-DEVICE Sphere* copy_spheres(const Model& m, const real* geom_xpos, real* memory) {
-  if (LANES == 1 || m.ngeom() > MOST_COPIED_SPHERES) return nullptr;
-  Sphere* spheres = reinterpret_cast<Sphere*>(memory);
-  LANE_FOR(g, m.ngeom()) {
-    const real radius = m.geom_type()[g] == GEOM_PLANE ? R(-1.0) : m.geom_rbound()[g];
-    spheres[g] = {geom_xpos[3 * g], geom_xpos[3 * g + 1], geom_xpos[3 * g + 2], radius};
-  }
-  lane_sync();
-  return spheres;
-}
-
-// The same as spheres_apart for candidate pair c, with the operations in the same order.
-DEVICE bool copies_apart(const Model& m, int c, const Sphere* spheres, const real* geom_xpos, const real* geom_xmat) {
-  const int g1 = m.cand_geom1()[c], g2 = m.cand_geom2()[c];
-  const real margin = detection_margin(m, c);
-  const Sphere a = spheres[g1], b = spheres[g2];
-  if (a.w < 0 || b.w < 0) return spheres_apart(m, g1, g2, margin, geom_xpos, geom_xmat);
-  const real offset[3] = {b.x - a.x, b.y - a.y, b.z - a.z}, reach = margin + a.w + b.w;
-  return dot3(offset, offset) > reach * reach;
-}
-
 // For each candidate pair whose bounding spheres overlap, and whose bounding boxes do too if Take::TESTS_BOXES, call
 // take.list(c) in one lane, in order; c is -1 in lanes without a pair. All lanes call it together. `waiting` has
-// WAITING_WORDS integers. A group of more than 32 lanes does not wait. `spheres` may be null.
+// WAITING_WORDS integers. A group of more than 32 lanes does not wait.
 template <typename Take>
 DEVICE void each_near(const Model& m, int ncand, const real* geom_xpos, const real* geom_xmat, int* waiting,
-                      Take& take, const Sphere* spheres = nullptr) {
+                      Take& take) {
 #ifdef SPANS
   if (m.ngeom() <= MOST_SPHERES) {
     if (ncand) each_near_of_spans(m, geom_xpos, geom_xmat, take);
@@ -141,9 +116,7 @@ DEVICE void each_near(const Model& m, int ncand, const real* geom_xpos, const re
         passed = 0;
         UNROLLED for (int k = 0; k < ROUNDS_AT_ONCE; ++k) {
           const int c = next + k * LANES + lane();
-          const bool far = c >= ncand || (spheres ? copies_apart(m, c, spheres, geom_xpos, geom_xmat)
-                                                  : spheres_apart(m, c, geom_xpos, geom_xmat));
-          passed |= !far << k;
+          passed |= (c < ncand && !spheres_apart(m, c, geom_xpos, geom_xmat)) << k;
         }
       }
       const bool passes = passed >> round & 1;

@@ -2,8 +2,13 @@
 // bounds are the entries of vectors. A span is looked at only if its first geom is near the box around its second ones,
 // which is found once for all spans with the same second geoms. Spheres and oriented boxes see the operations of
 // spheres_apart and boxes_apart in the same order. Boxes along the axes of the world are larger than the geoms by more
-// than rounding errors, so that no contact is lost.
+// than rounding errors, and the margin of two boxes by BEYOND_AXES, so that no contact is lost.
 #pragma once
+
+// The distance of two boxes that are apart is at most so many times what their best axis says, by which they have
+// contacts. The normals of their difference at its nearest corner are spanned by three such axes, at worst orthogonal
+// ones, of which one is within arccos(1 / sqrt(3)) of the direction to that corner.
+#define BEYOND_AXES R(1.7320508075688774)
 
 #ifdef MATRIX_VECTORS
 #define SPANS
@@ -182,7 +187,8 @@ DEVICE void each_near_of_spans(const Model& m, const real* geom_xpos, const real
   waiting.number = 0;
   for (int s = 0; s < spans; ++s) {
     const int first = adr[s], end = adr[s + 1], g1 = geom1[first], shift = geom2[first] - first;
-    const real listed = margin[first] + gap[first], most = max_(listed, R(0.0));
+    const real listed = margin[first] + gap[first];
+    const real most = max_(listed, R(0.0)) * (type[g1] == GEOM_BOX ? BEYOND_AXES : R(1.0));
     if (run && !are_near(bounds.box[g1], bounds.run[run[s]], four(most))) continue;
     const real reach = listed + bounds.radius[g1];
     const bool plane = type[g1] == GEOM_PLANE;

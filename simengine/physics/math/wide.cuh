@@ -4,7 +4,8 @@
 // four. So all indices of registers are constants, and no more are used than the model needs.
 #pragma once
 
-// What a constraint row adds: its force, and its weight in the Hessian. The weights of a row of a cone are not these.
+// What a constraint row adds: its force, and its weight in the Hessian. Of a row of a cone that its second derivatives
+// mix with other rows, the weights are not these.
 // A row that has the entry 1 in the column of one dof, and no other, may name that dof; it is -1 for other rows.
 struct RowTerm {
   real force, weight;

@@ -103,7 +103,7 @@ DEVICE void bound_geom(const Model& m, int g, const real* geom_xpos, const real*
   const real *pos = geom_xpos + 3 * g, *mat = geom_xmat + 9 * g, *own = m.geom_aabb() + 6 * g;
   const real *size = m.geom_size() + 3 * g, *prm = collider_prm(m, g);
   const int type = m.geom_type()[g];
-  const real reach = max_(R(0.0), prm[MARGIN] + prm[GAP]);
+  const real reach = max_(R(0.0), prm[MARGIN] + prm[GAP]) * (type == GEOM_BOX ? BEYOND_AXES : R(1.0));
   for (int i = 0; i < 3; ++i) {
     real centre = pos[i], half = size[0];
     if (type == GEOM_PLANE) {
