@@ -186,7 +186,8 @@ class Programs {
         return false;
     }
 
-    // Finds awaited calls that have ended, and lets programs go on whose counts have room. Of one stream, calls behind one that goes on are not looked at.
+    // Finds awaited calls that have ended, and lets programs go on whose counts have room. Of one stream, calls behind
+    // one that goes on are not looked at.
     bool poll() {
         if (!in_order_ && !issuer_.progress()) return false;
         goes_on_.clear();
