@@ -23,6 +23,7 @@ _HEADERS_AFTER_MODEL = (
     "dense.cuh",
     "wide.cuh",
     "wide_solve.cuh",
+    "branch_terms.cuh",
     "branch_solve.cuh",
     "linalg.cuh",
     "contact.cuh",

@@ -24,6 +24,7 @@ struct Model {
 
 #include "wide.cuh"
 #include "branch_rows.cuh"
+#include "branch_terms.cuh"
 #include "branch_solve.cuh"
 
 // Depth-first numbering: the parent of a dof is the dof before it, or a dof above that.
