@@ -18,8 +18,8 @@ struct Entry {
     int32_t what;          // number of the call, number of the table, or the entry of this program that is awaited
     const int32_t* count;  // of a counted entry: where its count is, in memory that kernels write
     int32_t* seen;         // of a counted entry: where the count that was found is written, or null
-    const int64_t* rooms;  // of an awaiting entry: how many rooms there are, and for each the address of its counts, their
-                           // number, and the address of the room for their sum; or null
+    const int64_t* rooms;  // of an awaiting entry: how many rooms there are, and for each the address of its counts,
+                           // their number, and the address of the room for their sum; or null
 };
 
 using Program = std::vector<Entry>;

@@ -17,8 +17,8 @@ DEVICE void put_equality(int e, int r, int rows, const real* pos, const real* dr
 }
 
 // (1) rows of the active equalities, from row 0 on; returns their number. Until (4), efc_D holds the distance on which
-// their impedance depends, and efc_aref the drift. An equality of lengths is the work of one lane, one of bodies that of
-// all lanes.
+// their impedance depends, and efc_aref the drift. An equality of lengths is the work of one lane, and one of bodies is
+// that of all lanes.
 template <class Rows>
 DEVICE int equality_rows(const Model& m, const real* qpos, const int* eq_active, const Motion& motion,
                          const real* ten_length, const real* ten_J, const Rows& jacobian, real* efc_pos, real* efc_D,

@@ -4,8 +4,8 @@
 
 #ifdef BRANCH_ROWS
 // COUNT rows that are eliminated together: those of dof k and of the dofs before it, each the parent of the one after.
-// All have the first `above` entries in common. Further entries of theirs are `corner`: of row p, those of columns k - p,
-// k - p - 1, ...; after the elimination, `multiplier` has what these rows are multiplied by.
+// All have the first `above` entries in common. Further entries of theirs are `corner`: of row p, those of columns
+// k - p, k - p - 1, ...; after the elimination, `multiplier` has what these rows are multiplied by.
 template <int COUNT>
 struct Pivots {
   real* row[COUNT];

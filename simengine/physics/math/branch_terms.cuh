@@ -1,5 +1,5 @@
-// Matrices along branches (branch_rows.cuh): they are loaded from a dense matrix, multiplied, and rows of J are added to
-// them. Lane t % LANES works on the column that is entry t of a row.
+// Matrices along branches (branch_rows.cuh): they are loaded from a dense matrix, multiplied, and rows of J are added
+// to them. Lane t % LANES works on the column that is entry t of a row.
 #pragma once
 
 #ifdef BRANCH_ROWS
