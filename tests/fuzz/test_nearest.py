@@ -71,6 +71,38 @@ def test_a_cylinder_at_a_wall_touches_it_anywhere_along_a_line(
     assert found == ({3} if excused else set())
 
 
+ROD = """
+<mujoco><option><flag multiccd="disable"/></option><worldbody><geom type="box" size="1 1 0.1"/>
+  <body><freejoint/><geom type="cylinder" size="0.05 0.2"/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize(
+    ("tilt", "moved", "excused"),
+    [
+        (3e-7, (0.0, 0.0, 0.0), True),
+        (3e-7, (0.1, 0.0, 0.0), True),
+        (3e-7, (0.0, 0.01, 0.0), False),
+        (3e-7, (0.0, 0.0, 0.01), False),
+        (1e-3, (0.1, 0.0, 0.0), False),
+    ],
+)
+def test_a_place_along_a_line_is_as_near_if_the_precision_cannot_tell_its_tilt(
+    tilt: float, moved: tuple[float, ...], excused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mj = mujoco.MjModel.from_xml_string(ROD)
+    oracle, rest = Oracle(mj, "float32"), Sampler(mj, 0).random()
+    half = 0.25 * np.pi + 0.5 * tilt
+    oracle.forward(state := rest._replace(qpos=np.array([0, 0, 0.149, np.cos(half), 0, np.sin(half), 0])))
+    evaluation = Evaluation(state, collect(mj, oracle.data), oracle.touched())
+    dist, pos, frame = (evaluation.fields[f"contact_{name}"] for name in ("dist", "pos", "frame"))
+    inwards = (-np.sign(pos[0, 0]), 1.0, 1.0)
+    pairs = [(1, 0)]  # the cylinder's type is the lower one
+    ours = Listed(pairs, dist, pos + np.multiply(moved, inwards), frame.reshape(1, 3, 3))
+    monkeypatch.setattr(nearest, "contacts", lambda *_: [ours])
+    found = nearest.as_near(load_model(mj), oracle, {3: evaluation}, {"contact_pos": 2.5e-3}, "host", "float32")
+    assert found == ({3} if excused else set())
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_shapes_reach_as_far_as_their_points_and_hold_these(shape: str) -> None:
     """Points are those where rays of MuJoCo from the inside leave the shape."""
