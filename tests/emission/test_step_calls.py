@@ -13,7 +13,7 @@ from simengine.backends.base import StepShape
 from simengine.backends.block_shape import worlds_of_block
 from simengine.backends.cuda import step_shape
 from simengine.engines.list_engine import ListEngine
-from simengine.kernels import cuda_build
+from simengine.kernels import cuda_build, sources
 from simengine.model import ModelTable, load_table
 from simengine.plan.issue import Issue, Issuing
 from simengine.plan.step_plan import StepPlan, has_step_kernel, plan_step
@@ -217,8 +217,7 @@ def test_no_shape_is_beyond_what_a_block_has(lanes: int) -> None:
 
 
 def test_words_of_columns_are_those_of_the_dialect() -> None:
-    text = (cuda_build.Path(cuda_build.__file__).parent / "dialect.cuh").read_text()
-    assert "#define COLUMN_WORDS (4 * LANES)" in text
+    assert "#define COLUMN_WORDS (4 * LANES)" in sources.dialect()
     assert [cuda_build.column_words(n) for n in (8, 16, 32, 128)] == [32, 64, 128, 4]
 
 
