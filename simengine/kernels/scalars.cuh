@@ -13,8 +13,16 @@ DEVICE real expm1_(real x) { return expm1f(x); }
 DEVICE real floor_(real x) { return floorf(x); }
 DEVICE real asin_(real x) { return asinf(x); }
 #if SIMENGINE_GPU
-// In half turns, range reduction is exact and cheap, and needs no slow path for large arguments.
-DEVICE void sincos_(real x, real* s, real* c) { sincospif(0.31830988618f * x, s, c); }
+// In half turns, range reduction is exact and cheap, and needs no slow path for large arguments. The number of half
+// turns is rounded, which matters where they are many: then whole turns are taken off, and what rounding took is added.
+DEVICE void sincos_(real x, real* s, real* c) {
+  real half_turns = 0.31830988618f * x;
+  if (abs_(x) > 64.0f) {
+    const real lost = fmaf(1.2841276e-8f, x, fmaf(0.31830988618f, x, -half_turns));
+    half_turns = fmaf(-2.0f, rintf(0.5f * half_turns), half_turns) + lost;
+  }
+  sincospif(half_turns, s, c);
+}
 #else
 DEVICE void sincos_(real x, real* s, real* c) {
   *s = sinf(x);
@@ -56,7 +64,14 @@ DEVICE real expm1_(real x) { return expm1(x); }
 DEVICE real floor_(real x) { return floor(x); }
 DEVICE real asin_(real x) { return asin(x); }
 #if SIMENGINE_GPU
-DEVICE void sincos_(real x, real* s, real* c) { sincospi(0.31830988618379067154 * x, s, c); }
+DEVICE void sincos_(real x, real* s, real* c) {
+  real half_turns = 0.31830988618379067154 * x;
+  if (abs_(x) > 64.0) {
+    const real lost = fma(-1.9678676675182486e-17, x, fma(0.31830988618379067154, x, -half_turns));
+    half_turns = fma(-2.0, rint(0.5 * half_turns), half_turns) + lost;
+  }
+  sincospi(half_turns, s, c);
+}
 #else
 DEVICE void sincos_(real x, real* s, real* c) {
   *s = sin(x);
