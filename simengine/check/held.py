@@ -102,9 +102,19 @@ def forward_with_rounded(mj: mujoco.MjModel, data: mujoco.MjData, terms: Terms, 
     data.qfrc_applied[:] = unit.moved(data.qfrc_applied, terms.force)
     mujoco.mj_fwdAcceleration(mj, data)
     mujoco.mj_fwdConstraint(mj, data)
-    data.qfrc_constraint[:] = unit.moved(data.qfrc_constraint, terms.force)
+    _move_forces(mj, data, unit.moved(data.qfrc_constraint, terms.force))
     mujoco.mj_sensorAcc(mj, data)
     return True
+
+
+def _move_forces(mj: mujoco.MjModel, data: mujoco.MjData, forces: np.ndarray) -> None:
+    """Replace the generalised forces (nv,) of a solution. PGS and noslip make accelerations of such forces: where large
+    ones balance, rounding these alone moves the accelerations, while other solvers make forces of accelerations."""
+    if data.nefc and (mj.opt.solver == mujoco.mjtSolver.mjSOL_PGS or mj.opt.noslip_iterations > 0):
+        added = np.zeros((1, mj.nv))
+        mujoco.mj_solveM(mj, data, added, (forces - data.qfrc_constraint)[None])
+        data.qacc += added[0]
+    data.qfrc_constraint[:] = forces
 
 
 def _depth(mj: mujoco.MjModel) -> np.ndarray:

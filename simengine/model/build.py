@@ -76,6 +76,7 @@ def build_arrays(mj: mujoco.MjModel, pairs: list[Candidate], census: Census | No
     values["geom_hfieldid"] = geom_hfields(mj)
     for option in ("timestep", "gravity", "wind", "tolerance", "ls_tolerance", "noslip_tolerance", "impratio"):
         values[f"opt_{option}"] = getattr(mj.opt, option)
+    values["opt_impratio"] = max(mj.opt.impratio, mujoco.mjMINVAL)  # as MuJoCo divides by it
     values["opt_leastref"] = 0.0 if disabled & int(_DISABLE.mjDSBL_REFSAFE) else 2.0 * mj.opt.timestep
     values["dof_treeid"] = np.zeros(mj.nv) if disabled & int(_DISABLE.mjDSBL_ISLAND) else mj.dof_treeid
     arrays = {}

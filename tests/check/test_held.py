@@ -54,6 +54,28 @@ def test_numbers_move_by_units_in_the_last_place() -> None:
     np.testing.assert_array_equal(np.abs(often[0]), 2 * np.spacing(np.abs(values[0]).astype(np.float32)).astype(float))
 
 
+@pytest.mark.parametrize(("noslip", "moves"), [(0, False), (3, True)])
+def test_large_forces_that_balance_move_accelerations_where_they_make_these(noslip: int, moves: bool) -> None:
+    """A sphere of 2 g, held by 1.6e5 N from below and above: in float32 a unit of these is 0.02 N, or 8 m/s^2."""
+    plane = '<geom type="plane" size="1 1 1" pos="0 0 {}" quat="{}"/>'.format
+    mj = mujoco.MjModel.from_xml_string(
+        f'<mujoco><option noslip_iterations="{noslip}" cone="elliptic"/><default><geom solref="-4e7 -1e2" condim="1"/>'
+        f"</default><worldbody>{plane(-0.05, '1 0 0 0')}{plane(0.05, '0 1 0 0')}"
+        '<body><freejoint/><geom size="0.15" mass="0.002"/></body></worldbody></mujoco>'
+    )
+    mj.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
+    data, accelerations = mujoco.MjData(mj), []
+    for draw in range(8):
+        mujoco.mj_resetData(mj, data)
+        mujoco.mj_forward(mj, data)
+        assert data.efc_force.min() > 1e5
+        terms = Terms.of(data, dense_jacobian(mj, data))
+        mujoco.mj_resetData(mj, data)
+        assert forward_with_rounded(mj, data, terms, Unit("float32", np.random.default_rng(draw)))
+        accelerations.append(data.qacc[2])
+    assert (np.ptp(accelerations) > 5) == moves, accelerations
+
+
 def chain() -> str:
     """Free links in a row: the inertia matrix is nearly singular, so its rounding alone changes accelerations much."""
     root = '<joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 1 0"/>'

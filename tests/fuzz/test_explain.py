@@ -133,11 +133,11 @@ GAP = """
   <geom size="0.1" gap="0.02"/></body></worldbody></mujoco>"""
 
 
-def in_gap(far: float) -> tuple[Oracle, Evaluation]:
+def in_gap(far: float, text: str = GAP) -> tuple[Oracle, Evaluation]:
     """Two spheres at a distance [m], and MuJoCo's results."""
-    mj = mujoco.MjModel.from_xml_string(GAP)
+    mj = mujoco.MjModel.from_xml_string(text)
     oracle, rest = Oracle(mj, "float64"), Sampler(mj, 0).random()
-    state = rest._replace(qpos=np.array([0, 0, 0, 1, 0, 0, 0, far - 0.02]))
+    state = rest._replace(qpos=np.array([0, 0, 0, 1, 0, 0, 0, far - 0.02, *np.zeros(mj.nq - 8)]))
     oracle.forward(state)
     return oracle, Evaluation(state, collect(mj, oracle.data), oracle.touched())
 
@@ -188,3 +188,11 @@ def test_a_place_along_a_line_is_excused_if_rounding_of_poses_decides_it(
 
     monkeypatch.setattr(Simulation, "contacts", elsewhere)
     assert along_lines(load_model(mj), {3: evaluation}, "host", "float32") == ({3} if excused else set())
+
+
+@pytest.mark.parametrize(("body", "excused"), [("a", set()), ("c", {3})])
+def test_contacts_in_the_gap_that_adhesion_pulls_at_are_not_excused(body: str, excused: set[int]) -> None:
+    other = '<body name="c" pos="9 0 0"><joint type="slide"/><geom size="0.1"/></body></worldbody>'
+    pulled = f'{other}<actuator><adhesion body="{body}" ctrlrange="0 1"/></actuator>'
+    oracle, gap = in_gap(0.02, GAP.replace("</worldbody>", pulled))
+    assert in_dropped_gaps(load_model(oracle.mj), {3: gap}, "host", "float64") == excused

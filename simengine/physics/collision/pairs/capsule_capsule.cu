@@ -3,6 +3,8 @@
 
 // Squared sine of the angle below which two axes count as parallel.
 #define PARALLEL R(1e-8)
+// That below which the determinant has lost digits, so that the nearest points of the axes take a second step.
+#define NARROW R(0.0625)
 
 // (3) sphere against sphere at a pair of points.
 DEVICE int capsule_points(const Pair& p, const real* half1, const real* half2, real x1, real x2, bool crossed,
@@ -33,12 +35,19 @@ DEVICE int collide_capsule_capsule(const Pair& p, real margin, Contact* out) {
   // (1) half-axes and the normal equations of the nearest points, each parameter in [-1, 1]
   const real ma = dot3(half1, half1), mb = -dot3(half1, half2), mc = dot3(half2, half2);
   const real u = -dot3(half1, offset), v = dot3(half2, offset);
-  if (dot3(across, across) >= PARALLEL) {
+  const real sine2 = dot3(across, across);
+  if (sine2 >= PARALLEL) {
     // (2) nearest points: the unconstrained optimum, clamped one parameter after the other. The determinant is computed
     // from the matrix itself, because their rounding errors then cancel in the solution; a lower bound keeps it
     // positive
     const real det = max_(ma * mc - mb * mb, REAL_EPS * ma * mc);
     real x1 = (mc * u - mb * v) / det, x2 = (ma * v - mb * u) / det;
+    if (sine2 < NARROW) {
+      for (int i = 0; i < 3; ++i) offset[i] = fma_(x1, half1[i], fma_(-x2, half2[i], offset[i]));
+      const real left1 = -dot3(half1, offset), left2 = dot3(half2, offset);
+      x1 += (mc * left1 - mb * left2) / det;
+      x2 += (ma * left2 - mb * left1) / det;
+    }
     if (x1 > 1 || x1 < -1) {
       x1 = unit_clamp(x1);
       x2 = (v - x1 * mb) / mc;

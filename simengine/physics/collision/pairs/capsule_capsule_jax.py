@@ -20,6 +20,8 @@ from simengine.physics.math.vector_jax import cross, dot
 
 PARALLEL = 1e-8
 """Squared sine of the angle below which two axes are parallel."""
+NARROW = 0.0625
+"""That below which the determinant has lost digits, so that the nearest points of the axes take a second step."""
 
 
 def capsule_capsule(
@@ -36,12 +38,18 @@ def capsule_capsule(
     m11, m12, m22 = dot(a1, a1), -dot(a1, a2), dot(a2, a2)
     u, v = dot(a1, pos2 - pos1), dot(a2, pos1 - pos2)
     across = cross(axis1, axis2)
-    parallel = dot(across, across) < PARALLEL
+    sine2 = dot(across, across)
+    parallel = sine2 < PARALLEL
     # the determinant of the matrix itself, so that rounding errors cancel in the solution; bounded below to be positive
     det = jnp.maximum(m11 * m22 - m12 * m12, jnp.finfo(u.dtype).eps * m11 * m22)
 
     # (2) nearest points of the segments, or the ends of the overlap, and the points of segment 2 beside them
-    x1, x2 = _nearest(m11, m12, m22, u, v, det)
+    x1, x2 = (m22 * u - m12 * v) / det, (m11 * v - m12 * u) / det
+    between = pos2 - pos1 - x1[:, None] * a1 + x2[:, None] * a2
+    left1, left2, narrow = dot(a1, between), -dot(a2, between), sine2 < NARROW
+    x1 = jnp.where(narrow, x1 + (m22 * left1 - m12 * left2) / det, x1)
+    x2 = jnp.where(narrow, x2 + (m11 * left2 - m12 * left1) / det, x2)
+    x1, x2 = _on_segments(m11, m12, m22, u, v, x1, x2)
     reach = jnp.abs(m12)
     low, high = _unit_clip((u - reach) / m11), _unit_clip((u + reach) / m11)
     on1 = jnp.stack([jnp.where(parallel, low, x1), high], axis=1)
@@ -67,13 +75,11 @@ def _unit_clip(x: jax.Array) -> jax.Array:
     return jnp.clip(x, -1.0, 1.0)
 
 
-def _nearest(
-    m11: jax.Array, m12: jax.Array, m22: jax.Array, u: jax.Array, v: jax.Array, det: jax.Array
+def _on_segments(
+    m11: jax.Array, m12: jax.Array, m22: jax.Array, u: jax.Array, v: jax.Array, x1: jax.Array, x2: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """Parameters (n,), (n,) of the nearest points of two segments that are not parallel; det of the equations."""
-    # nearest points of the lines; then clamp x1 and find the best x2 for it, clamp x2 and find the best x1 for it
-    x1 = (m22 * u - m12 * v) / det
-    x2 = (m11 * v - m12 * u) / det
+    """Parameters (n,), (n,) of the nearest points of two segments that are not parallel, from those of their lines."""
+    # clamp x1 and find the best x2 for it, then clamp x2 and find the best x1 for it
     inside1 = (x1 >= -1.0) & (x1 <= 1.0)
     x1 = _unit_clip(x1)
     x2 = jnp.where(inside1, x2, (v - m12 * x1) / m22)
