@@ -21,8 +21,9 @@ from tests.scheduler.programs import Program, Spec, specs
 class Herd:
     """Arrays with a list of calls each: every call multiplies and adds, so that order and number of runs show."""
 
-    def __init__(self, lists: int, calls: int = 3, **options: Any) -> None:
-        self.device, self.table = FakeDevice(3, eagerness=0.2), Segments()
+    def __init__(self, lists: int, calls: int = 3, device: Any = None, **options: Any) -> None:
+        self.device: Any = device or FakeDevice(3, eagerness=0.2)
+        self.table = Segments()
         self.values = np.ones(lists, np.int64)
         self.sets = [BufferSet() for _ in range(lists)]
         self.addends = [buffers.add("addend", 7, 8) for buffers in self.sets]
@@ -240,3 +241,47 @@ def test_a_scalar_of_a_list_that_paused_meanwhile_reaches_its_graph() -> None:
     BufferSet().scalar(1).value = 2  # of nobody here
     herd.run([0, 1])
     herd.run([0, 1, 2], {2: 11})
+
+
+class Watched(FakeDevice):
+    """A device that notes in which order graphs are switched and launched. It may refuse to switch nodes."""
+
+    def __init__(self) -> None:
+        super().__init__(3, eagerness=0.2)
+        self.seen: list[tuple[str, int]] = []
+        self.refuses = False
+
+    def switch_nodes(self, graph: int, on: Any, off: Any) -> None:
+        if self.refuses:
+            raise RuntimeError("refused")
+        self.seen.append(("switch", graph))
+        super().switch_nodes(graph, on, off)
+
+    def launch_graph(self, graph: int, stream: int) -> None:
+        self.seen.append(("launch", graph))
+        super().launch_graph(graph, stream)
+
+
+def test_graphs_that_stay_as_they_are_are_launched_before_others_are_switched() -> None:
+    herd = Herd(6, device=Watched(), together=6)
+    herd.run([0, 1, 2, 3, 4, 5])
+    first, second, third = (graph for _, graph in herd.device.seen)
+    herd.device.seen.clear()
+    herd.run([1, 2, 3, 4])
+    assert herd.device.seen[0] == ("launch", second)
+    changed = herd.device.seen[1:]
+    assert changed in [
+        [("switch", a), ("launch", a), ("switch", b), ("launch", b)] for a, b in ((first, third), (third, first))
+    ]
+
+
+def test_a_list_that_could_not_be_switched_is_switched_in_the_next_run() -> None:
+    herd = Herd(4, device=Watched())
+    herd.run([0, 1, 2, 3])
+    herd.device.refuses = True
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="refused"):
+            herd.executor.run([herd.lists[i] for i in (0, 1, 3)])
+    herd.device.refuses = False
+    herd.run([0, 1, 3])
+    herd.run([0, 1, 2, 3])

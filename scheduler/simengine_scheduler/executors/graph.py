@@ -114,7 +114,7 @@ class GraphExecutor(Executor):
         if graph is None and self._of_lists is not None:
             prepared = self._of_lists.prepare(lists)
             if prepared is not None:
-                return self._launch_lists(prepared, home, trace)
+                return self._launch_lists(self._of_lists, prepared, home, trace)
         if graph is None:
             graph = self._build(key, tuple(iter(Feeder(lists, lambda seq: True).pull, None)), tuple(lists))
         if graph.calls:
@@ -127,12 +127,13 @@ class GraphExecutor(Executor):
         trace.counters.add_waits(graph.shape.asked, graph.shape.edges)
         return trace
 
-    def _launch_lists(self, lists: ListRun, home: int, trace: Trace) -> Trace:
+    def _launch_lists(self, of_lists: ListGraphs, lists: ListRun, home: int, trace: Trace) -> Trace:
         """Launch graphs of lists that do not wait for each other, each on the next stream."""
         with CudaRun(self.name, self._driver, self._lanes.handles) as run:
             self._lanes.begin(home)
             for number, graph in enumerate(lists.graphs):
                 run.latest = graph.built.calls[-1]
+                of_lists.switch(graph)
                 self._driver.launch_graph(graph.built.handle, self._lanes.use(number % len(self._lanes.handles)))
             self._lanes.join(home)
         trace.counters.calls = lists.calls

@@ -7,7 +7,8 @@ Invariants
     1. Lists of one graph run together only if none of them must wait for another. So no edge leads from list to list.
     2. A list is in one graph. A list that is new gets a place in a new graph, and no other list is touched.
     3. Before a graph is launched, the nodes of exactly those of its lists that run are enabled. A launch that is under
-       way keeps the nodes that it had.
+       way keeps the nodes that it had. So graphs that need no change are launched first, and the device runs them while
+       nodes of the others are switched.
     4. A node has the arguments of its launch as they are. They are set again once a buffer of the list has moved.
 """
 
@@ -62,7 +63,10 @@ class ListGraphs:
         return len(self._graphs)
 
     def prepare(self, lists: Sequence[FixedList]) -> ListRun | None:
-        """Switch exactly these lists on. Returns None if one of them must wait for another, or comes twice."""
+        """Find graphs of exactly these lists, for `switch`.
+
+        Returns None if one of the lists must wait for another, or comes twice.
+        """
         key = tuple(map(id, lists))
         latest = self._latest
         self._alike = self._alike + 1 if latest is not None and latest.key == key else 0
@@ -74,7 +78,7 @@ class ListGraphs:
         return self._prepare_all(lists, key)
 
     def _change(self, latest: Running, key: tuple[int, ...]) -> ListRun | None:
-        """Switch lists by what differs from the latest run.
+        """Find graphs by what differs from the latest run.
 
         Returns None, and changes nothing, where that does not suffice: a list is new, or waits for another, or lists
         should be packed anew, or graphs dropped.
@@ -109,19 +113,19 @@ class ListGraphs:
         if too_many or self._are_scattered(graphs, len(ids), calls):
             return None
         self._runs += 1
-        self._latest = None  # until the nodes are switched, which may fail
-        for graph in graphs:
-            graph.used = self._runs
-            if graph in latest.run.graphs:
-                self._switch_some(graph, members, left, joined)
-            else:
-                self._switch(graph, members)
-        run = ListRun(graphs, calls, asked, edges)
+        run = ListRun(self._in_turn(graphs, members), calls, asked, edges)
         self._latest = Running(key, ids, members, run)
         return run
 
+    def _in_turn(self, graphs: Sequence[ListGraph], running: int) -> list[ListGraph]:
+        """Note which lists of some graphs run. Returns the graphs, those first whose nodes need not be switched."""
+        for graph in graphs:
+            graph.used = self._runs
+            graph.wanted = graph.members & running
+        return sorted(graphs, key=ListGraph.to_switch)
+
     def _prepare_all(self, lists: Sequence[FixedList], key: tuple[int, ...]) -> ListRun | None:
-        """Switch lists, and look at each of them."""
+        """Find graphs of lists, and look at each list."""
         lists = [fixed for fixed in lists if fixed]
         ids = {id(fixed) for fixed in lists}
         if len(ids) < len(lists):
@@ -144,14 +148,14 @@ class ListGraphs:
         if self._are_scattered(graphs, len(places), sum(len(place.nodes) for place in places)):
             self._pack(places)
             graphs = self._of(places)
-        for graph in graphs:
-            self._switch(graph, running)
+        graphs = self._in_turn(graphs, running)
         for place in places:
             if place.has_moved():
                 self._set_arguments(place)
         self._drop_others()
         calls = sum(len(place.nodes) for place in places)
-        run = ListRun(graphs, calls, sum(place.asked for place in places), sum(place.edges for place in places))
+        asked, edges = sum(place.asked for place in places), sum(place.edges for place in places)
+        run = ListRun(graphs, calls, asked, edges)
         self._note_buffers()
         self._latest = Running(key, ids, running, run)
         return run
@@ -183,12 +187,8 @@ class ListGraphs:
         return place
 
     def _of(self, places: Sequence[Place]) -> list[ListGraph]:
-        """Return the graphs of some lists, and note that they are used."""
-        graphs = list(dict.fromkeys(place.graph for place in places))
-        for graph in graphs:
-            assert graph is not None
-            graph.used = self._runs
-        return graphs  # type: ignore[return-value]
+        """Return the graphs of some lists, all of which have one."""
+        return list(dict.fromkeys(place.graph for place in places))  # type: ignore[misc]
 
     def _are_scattered(self, graphs: Sequence[ListGraph], lists: int, calls: int) -> bool:
         """Whether lists would be launched with much fewer graphs, or far smaller ones, if they were packed anew.
@@ -236,6 +236,7 @@ class ListGraphs:
             self._driver.switch_nodes(graph.built.handle, (), place.nodes)
         del graph.places[place.number]
         graph.on &= ~place.bit
+        graph.wanted &= ~place.bit
         graph.members ^= place.bit
         place.graph = None
         if not graph.places:
@@ -247,25 +248,16 @@ class ListGraphs:
             self._driver.update_graph(place.graph.built.handle, node, call.launch)
         place.note_epochs()
 
-    def _switch(self, graph: ListGraph, running: int) -> None:
-        """Enable the nodes of the lists that run, and disable all others. Only what changes is touched."""
-        wanted = graph.members & running
+    def switch(self, graph: ListGraph) -> None:
+        """Enable the nodes of the lists that run in a graph, and disable all others. Only what changes is touched."""
+        wanted = graph.wanted
         if wanted == graph.on:
             return
-        on, off = list[int](), list[int]()
+        on, off, places = list[int](), list[int](), graph.places
         for number in bits_of(graph.on ^ wanted):
-            (on if wanted >> number & 1 else off).extend(graph.places[number].nodes)
+            (on if wanted >> number & 1 else off).extend(places[number].nodes)
         self._driver.switch_nodes(graph.built.handle, on, off)
         graph.on = wanted
-
-    def _switch_some(self, graph: ListGraph, running: int, left: Sequence[Place], joined: Sequence[Place]) -> None:
-        """Do the same where only these lists may differ from what is enabled."""
-        if graph.on == graph.members & running:
-            return
-        on = [node for place in joined if place.graph is graph for node in place.nodes]
-        off = [node for place in left if place.graph is graph for node in place.nodes]
-        self._driver.switch_nodes(graph.built.handle, on, off)
-        graph.on = graph.members & running
 
     def _drop_others(self) -> None:
         """Forget the graphs unused for longest, beyond the number that is stored, but none of the latest run."""

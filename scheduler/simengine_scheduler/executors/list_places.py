@@ -44,10 +44,11 @@ class ListGraph:
         size: how many nodes it has.
         members: the same, as a bit set of their numbers.
         on: those of them whose nodes are enabled.
+        wanted: those of them that run, whose nodes must be enabled before the graph is launched.
         used: number of the run that launched it last.
     """
 
-    __slots__ = ("built", "members", "on", "places", "size", "used")
+    __slots__ = ("built", "members", "on", "places", "size", "used", "wanted")
 
     def __init__(self, built: BuiltGraph, places: Sequence[Place], owners: Sequence[Place]) -> None:
         self.built = built
@@ -55,7 +56,7 @@ class ListGraph:
         self.size = len(owners)
         self.used = 0
         self.members = sum(place.bit for place in places)
-        self.on = self.members
+        self.on = self.wanted = self.members
         for place in places:
             place.graph, place.nodes = self, []
             place.asked = place.edges = 0
@@ -65,6 +66,10 @@ class ListGraph:
             owner.nodes.append(node_of[seq])
             owner.asked += shape.asked_by[seq]
             owner.edges += len(shape.waits[seq])
+
+    def to_switch(self) -> int:
+        """How many lists must be switched on or off before the graph is launched."""
+        return (self.on ^ self.wanted).bit_count()
 
 
 class ListRun(NamedTuple):
