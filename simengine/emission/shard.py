@@ -62,6 +62,7 @@ class ShardEmitter:
         evaluations: number of evaluations in a step.
         can_go_ahead: whether steps may be issued ahead of counts. Models with islands cannot, since islands are counted
             too.
+        has_step_kernel: whether a kernel can make whole steps. Its steps use no arenas, so none is ever missing.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class ShardEmitter:
         self.can_go_ahead = store.plan.can_go_ahead
         steps = store.plan.step_kernel
         self._step_calls = None if steps is None else StepCalls(store, factory, steps)
+        self.has_step_kernel = steps is not None
         self.shard = shard
         self._log: list[EmittedCall] = []
         self._latest: WholeStep | CountedStep | None = None  # which has the log instead
@@ -254,8 +256,7 @@ class ShardEmitter:
     def arrive(self, n: int, keep: frozenset[str], whole: bool = False) -> int:
         """Find out, after steps ahead of counts have run, how many evaluations they made.
 
-        If some are missing, this grows the arenas for the next evaluation, so that the shard can go on. Steps by a
-        kernel of whole steps never miss any, since they use no arenas.
+        If some are missing, this grows the arenas for the next evaluation, so that the shard can go on.
 
         Args:
             n: number of steps that were issued since the last call.
