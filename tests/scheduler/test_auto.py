@@ -1,69 +1,18 @@
-"""The automatic executor: it chooses the fastest candidate, gives the reason, and results do not depend on it."""
+"""The trials of the automatic executor: it chooses the fastest candidate, says why, and results do not depend on it."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import pytest
 
 from simengine_scheduler import FixedList, KernelCall, PythonLaunch, Segments, make_executor, validate
-from simengine_scheduler.executors import auto
 from simengine_scheduler.executors.auto import AutoExecutor
 from simengine_scheduler.executors.base import Executor, Options
-from simengine_scheduler.executors.serial import SerialExecutor
 from simengine_scheduler.testing.fake_device import FakeDevice
-
-
-class Clock:
-    """Time that passes only where it is told to."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-class Slow(SerialExecutor):
-    """Runs calls in order, and takes its time [s] for each."""
-
-    def __init__(self, name: str, seconds: float, clock: Clock) -> None:
-        super().__init__(Options())
-        self.name, self.seconds, self.clock, self.ran, self.closed = name, seconds, clock, 0, False
-
-    def run(self, emitters: Any) -> Any:
-        trace = super().run(emitters)
-        self.clock.now += self.seconds * trace.counters.calls
-        self.ran += 1
-        return trace
-
-    def close(self) -> None:
-        self.closed = True
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    made = Clock()
-    monkeypatch.setattr(auto, "perf_counter", made)
-    return made
-
-
-def of(clock: Clock, **seconds: float) -> tuple[AutoExecutor, dict[str, Slow]]:
-    made: dict[str, Slow] = {}
-
-    def make(name: str, options: Options) -> Executor:
-        made[name] = Slow(name, seconds[name], clock)
-        return made[name]
-
-    return AutoExecutor(Options(candidates="+".join(seconds)), make), made
-
-
-def counting(times: int = 3) -> tuple[list[int], Callable[[], list[KernelCall]]]:
-    ran: list[int] = []
-    return ran, lambda: [KernelCall("note", PythonLaunch(lambda: ran.append(len(ran))), (), ()) for _ in range(times)]
+from tests.scheduler.timed_executors import Bodied, Clock, Slow, Workers, counting, of, settled
 
 
 @pytest.mark.parametrize(("slow", "fast"), [("first", "second"), ("second", "first")])
@@ -144,19 +93,6 @@ def test_a_turn_lasts_until_everything_has_ended(clock: Clock) -> None:
         executor.run([calls()])
         clock.now += 100.0  # what the program does itself does not count
     assert executor.executor is made["second"]
-
-
-class Workers(Slow):
-    """Runs calls with bodies only."""
-
-    def run(self, emitters: Any) -> Any:
-        assert all(type(emitter) is FixedList for emitter in emitters)
-        assert all(call.launch.task for emitter in emitters for call in emitter)
-        return super().run(emitters)
-
-
-class Bodied(PythonLaunch):
-    task = "a body"
 
 
 @pytest.mark.parametrize("at", [0, 5, 1000])
@@ -320,119 +256,6 @@ def test_candidates_on_a_device_are_its_own_and_end_before_another_begins() -> N
         assert values[-1] == expected
     assert executor.executor.name in names
     assert "device cannot run here" in executor.reason
-    executor.close()
-
-
-def settled(executor: AutoExecutor, lists: Callable[[], list[Any]], most: int = 1000) -> int:
-    """Run lists until the executor has chosen. Returns how many runs that took."""
-    runs = 0
-    while executor.undecided:
-        executor.run(lists())
-        runs += 1
-        assert runs < most
-    return runs
-
-
-def test_candidates_take_turns_again_when_the_lists_have_changed(clock: Clock) -> None:
-    seconds = {"first": 1e-3, "second": 2e-3}
-    executor, made = of(clock, **seconds)
-    _, calls = counting(3)
-    assert settled(executor, lambda: [calls()]) == 24
-    assert executor.executor.name == "first"
-    for _ in range(200):  # nothing has changed, and lists of somewhat other lengths are no change
-        executor.run([counting(2 + _ % 4)[1]()])
-    assert not executor.undecided
-    made["first"].seconds, seconds["second"] = 5e-3, 1e-3  # a change of the lists that the second runs better
-    _, longer = counting(30)
-    runs = 0
-    while not executor.undecided:
-        executor.run([longer()])
-        runs += 1
-    assert runs <= 64
-    assert executor.reason == "the lists have changed, so that candidates take turns again"
-    settled(executor, lambda: [longer()])
-    assert executor.executor.name == "second"
-    assert made["first"].closed
-    assert not made["second"].closed
-    executor.close()
-
-
-def test_a_change_of_kind_is_a_change_and_trials_become_rare(clock: Clock) -> None:
-    executor, _ = of(clock, first=1e-3, second=2e-3)
-    _, calls = counting(3)
-    fixed: list[KernelCall] | FixedList = FixedList(calls())
-    trials = tried = 0
-    for run in range(4000):
-        before = executor.undecided
-        executor.run([fixed if run // 100 % 2 else calls()])
-        trials += executor.undecided and not before
-        tried += executor.undecided
-    assert 2 <= trials <= 7
-    assert tried < 400
-    assert executor.executor.name == "first"
-
-
-def test_a_single_candidate_is_never_tried_again(clock: Clock) -> None:
-    executor, made = of(clock, only=1e-3)
-    for length in (3, 30, 300):
-        for _ in range(40):
-            executor.run([counting(length)[1]()])
-    assert made["only"].ran == 120
-    assert not executor.undecided
-
-
-def test_a_trial_that_was_disturbed_is_made_good_later(clock: Clock) -> None:
-    """The likeliest lost a processor during the trials. Later it is seen to be faster, and stays."""
-    executor, made = of(clock, first=1.2e-3, second=1e-3)
-    _, calls = counting()
-    settled(executor, lambda: [calls()])
-    assert executor.executor.name == "second"
-    made["first"].seconds = 0.5e-3
-    for _ in range(200):
-        executor.run([calls()])
-    assert executor.executor.name == "first"
-    assert not executor.undecided
-    looks = 0
-    for _ in range(3000):
-        before = executor.undecided
-        executor.run([calls()])
-        looks += executor.undecided and not before
-    assert looks == 0  # the second is far off
-    assert made["second"].closed
-
-
-def test_looks_at_the_second_become_rare_and_cost_little(clock: Clock) -> None:
-    executor, made = of(clock, first=1e-3, second=1.4e-3)
-    ran, calls = counting()
-    runs = settled(executor, lambda: [calls()])
-    before = made["second"].ran
-    for _ in range(10_000):
-        executor.run([calls()])
-    assert len(ran) == 3 * (runs + 10_000)
-    assert executor.executor.name == "first"
-    assert 0 < made["second"].ran - before < 60
-    assert not made["second"].closed
-    executor.close()
-    assert made["second"].closed
-
-
-def test_a_look_at_the_second_leaves_calls_without_bodies_to_those_that_can_run_them(clock: Clock) -> None:
-    made: dict[str, Slow] = {}
-
-    def make(name: str, options: Options) -> Executor:
-        made[name] = (Workers if name == "device" else Slow)(name, 1e-3 if name == "device" else 1.2e-3, clock)
-        return made[name]
-
-    executor = AutoExecutor(Options(candidates="device+serial"), make)
-    with_bodies = FixedList([KernelCall("a", Bodied(lambda: None), (), ())])
-    without = FixedList([KernelCall("b", PythonLaunch(lambda: None), (), ())])
-    settled(executor, lambda: [with_bodies])
-    while not executor.undecided:
-        executor.run([with_bodies])
-    executor.run([without])
-    assert not executor.undecided
-    assert executor.executor is made["device"]
-    executor.run([with_bodies])
     executor.close()
 
 
