@@ -183,6 +183,8 @@ def test_overlaps_are_the_conflicts_of_lists(emitters: list[list[Spec]], data: A
                 if any(conflict(a, b, program.segments.conflicts) for a in lists[one] for b in lists[other])
             }
             assert set(bits_of(overlaps.conflicting[one])) == wanted
+            assert bool(overlaps.some >> one & 1) == bool(wanted)
+        assert set(bits_of(overlaps.some)) <= held
 
 
 @settings(max_examples=150, deadline=None)
@@ -249,6 +251,7 @@ class Watched(FakeDevice):
     def __init__(self) -> None:
         super().__init__(3, eagerness=0.2)
         self.seen: list[tuple[str, int]] = []
+        self.used = set[int]()
         self.refuses = False
 
     def switch_nodes(self, graph: int, on: Any, off: Any) -> None:
@@ -259,6 +262,7 @@ class Watched(FakeDevice):
 
     def launch_graph(self, graph: int, stream: int) -> None:
         self.seen.append(("launch", graph))
+        self.used.add(stream)
         super().launch_graph(graph, stream)
 
 
@@ -285,3 +289,10 @@ def test_a_list_that_could_not_be_switched_is_switched_in_the_next_run() -> None
     herd.device.refuses = False
     herd.run([0, 1, 3])
     herd.run([0, 1, 2, 3])
+
+
+@pytest.mark.parametrize("together", [1000, 6])
+def test_one_graph_runs_on_the_home_stream_and_several_on_others(together: int) -> None:
+    herd = Herd(6, device=Watched(), together=together)
+    herd.run([0, 1, 2, 3, 4, 5])
+    assert herd.device.used == ({0} if together == 1000 else set(herd.executor._lanes.handles[:3]))

@@ -23,7 +23,7 @@ from ..core.overlaps import Overlaps, bits_of
 from ..cuda.driver import Driver
 from ..launch.arguments import BufferSet
 from .built_graphs import GraphBuilder
-from .list_places import ListGraph, ListRun, Place, Running
+from .list_places import ListGraph, ListRun, Place, Weights
 
 _SPREAD = 8  # graphs that a run may have beyond the fewest, before its lists are packed anew
 _SPARSE = 4  # lists are packed anew if their graphs hold more than so many times the calls that run,
@@ -54,7 +54,8 @@ class ListGraphs:
         self._free: list[int] = []  # numbers of lists that were forgotten
         self._runs = 0
         self._alike = 0  # runs of the same lists since others ran
-        self._latest: Running | None = None
+        self._latest: ListRun | None = None
+        self._weights = Weights()
         self._buffers: list[Any] = []  # of all lists,
         self._epochs: list[int] = []  # and the epochs for which their nodes have arguments
         self._changes = -1  # of all sets of buffers when the epochs were compared
@@ -72,49 +73,33 @@ class ListGraphs:
         self._alike = self._alike + 1 if latest is not None and latest.key == key else 0
         if latest is not None and self._alike != _SETTLED and not self._have_moved():
             if self._alike:
-                return latest.run
+                return latest
             if (run := self._change(latest, key)) is not None:
                 return run
         return self._prepare_all(lists, key)
 
-    def _change(self, latest: Running, key: tuple[int, ...]) -> ListRun | None:
+    def _change(self, latest: ListRun, key: tuple[int, ...]) -> ListRun | None:
         """Find graphs by what differs from the latest run.
 
         Returns None, and changes nothing, where that does not suffice: a list is new, or waits for another, or lists
         should be packed anew, or graphs dropped.
         """
-        ids = set(key)
-        if len(ids) < len(key):
+        try:
+            total = self._weights.total(key)
+        except KeyError:
             return None
-        places, conflicting = self._places, self._overlaps.conflicting
-        members, (graphs, calls, asked, edges) = latest.members, latest.run
-        left = [places[own] for own in latest.ids - ids]
-        for place in left:
-            members ^= place.bit
-            calls, asked, edges = calls - place.size, asked - place.asked, edges - place.edges
-        joined = []
-        for new in ids - latest.ids:
-            known = places.get(new)
-            if known is None or known.graph is None:
-                return None
-            if known.graph not in graphs:
-                graphs = [*graphs, known.graph]
-            joined.append(known)
-            members |= known.bit
-            calls, asked, edges = calls + known.size, asked + known.asked, edges + known.edges
-        for known in joined:
-            if conflicting[known.number] & members:
-                return None
-        for graph in graphs:
-            if not graph.members & members:
-                graphs = [graph for graph in graphs if graph.members & members]
-                break
-        too_many = len(self._graphs) > self._most and graphs is not latest.run.graphs
-        if too_many or self._are_scattered(graphs, len(ids), calls):
+        members, overlaps = total.members, self._overlaps
+        if members.bit_count() < len(key):
+            return None
+        joined = members & ~latest.total.members & overlaps.some
+        if joined and any(overlaps.conflicting[number] & members for number in bits_of(joined)):
+            return None
+        graphs = [graph for graph in self._graphs if graph.members & members]
+        too_many = len(self._graphs) > self._most and set(graphs) != set(latest.graphs)
+        if too_many or self._are_scattered(graphs, len(key), total.calls):
             return None
         self._runs += 1
-        run = ListRun(self._in_turn(graphs, members), calls, asked, edges)
-        self._latest = Running(key, ids, members, run)
+        self._latest = run = ListRun(key, self._in_turn(graphs, members), total)
         return run
 
     def _in_turn(self, graphs: Sequence[ListGraph], running: int) -> list[ListGraph]:
@@ -153,11 +138,8 @@ class ListGraphs:
             if place.has_moved():
                 self._set_arguments(place)
         self._drop_others()
-        calls = sum(len(place.nodes) for place in places)
-        asked, edges = sum(place.asked for place in places), sum(place.edges for place in places)
-        run = ListRun(graphs, calls, asked, edges)
         self._note_buffers()
-        self._latest = Running(key, ids, running, run)
+        self._latest = run = ListRun(key, graphs, self._weights.total(ids))
         return run
 
     def _have_moved(self) -> bool:
@@ -227,6 +209,7 @@ class ListGraphs:
             if place.graph is not None:
                 self._leave(place)
         self._graphs.append(ListGraph(built, places, [place for place, _ in turns]))
+        self._weights.of.update((id(place.fixed), place.weight()) for place in places)
 
     def _leave(self, place: Place) -> None:
         """Take a list out of its graph, whose nodes are switched off for good."""
@@ -234,7 +217,7 @@ class ListGraphs:
         assert graph is not None
         if graph.on & place.bit:
             self._driver.switch_nodes(graph.built.handle, (), place.nodes)
-        del graph.places[place.number]
+        del graph.places[place.bit]
         graph.on &= ~place.bit
         graph.wanted &= ~place.bit
         graph.members ^= place.bit
@@ -251,11 +234,14 @@ class ListGraphs:
     def switch(self, graph: ListGraph) -> None:
         """Enable the nodes of the lists that run in a graph, and disable all others. Only what changes is touched."""
         wanted = graph.wanted
-        if wanted == graph.on:
+        changed = graph.on ^ wanted
+        if not changed:
             return
         on, off, places = list[int](), list[int](), graph.places
-        for number in bits_of(graph.on ^ wanted):
-            (on if wanted >> number & 1 else off).extend(places[number].nodes)
+        while changed:
+            bit = changed & -changed
+            changed ^= bit
+            (on if bit & wanted else off).extend(places[bit].nodes)
         self._driver.switch_nodes(graph.built.handle, on, off)
         graph.on = wanted
 
@@ -272,6 +258,7 @@ class ListGraphs:
     def _forget(self, place: Place) -> None:
         self._overlaps.remove(place.number)
         del self._places[id(place.fixed)]
+        self._weights.of.pop(id(place.fixed), None)
         self._free.append(place.number)
 
     def _destroy(self, graph: ListGraph) -> None:
@@ -284,4 +271,5 @@ class ListGraphs:
             self._driver.destroy_graph(graph.built.handle)
         self._graphs.clear()
         self._places.clear()
+        self._weights.of.clear()
         self._latest = None
