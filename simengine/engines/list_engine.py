@@ -387,7 +387,11 @@ class ListEngine:
 
     def has_bad_worlds(self) -> bool:
         """Whether a group has frozen worlds at the latest count."""
-        return any(emitter.bad_worlds for shards in self.emitters.values() for emitter in shards)
+        for shards in self.emitters.values():  # plain loops, since this ends every step
+            for emitter in shards:
+                if emitter.bad[0]:
+                    return True
+        return False
 
     def counts(self, group: int) -> dict[str, int]:
         """Totals of the latest count over the group's shards, by name of the column."""
