@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import Any
 
 import mujoco
@@ -224,9 +225,11 @@ class ListEngine:
         each = executor is not None  # a program that gives an executor looks at single steps
         executor = executor or self.executor
         issue = self.issuing.issue.under(executor.name)
-        self.trace = self._advance(executor, n, keep, of_groups, issue if whole_steps else issue.by_kernels, each)
+        active = self._active()
+        issue = issue if whole_steps else issue.by_kernels
+        self.trace = self._advance(active, executor, n, keep, of_groups, issue, each)
         self._settle(executor)
-        self.valid.update(dict.fromkeys(self._active(), keep))
+        self.valid.update(dict.fromkeys(active, keep))
 
     def _controls(self, group: int, controls: Any) -> Controls:
         store, on_host = self.stores[group], isinstance(controls, np.ndarray)
@@ -241,9 +244,16 @@ class ListEngine:
         return Controls(group, put, lambda step: copy(step, 1), whole)
 
     def _advance(
-        self, executor: Executor, n: int, keep: frozenset[str], controls: Sequence[Controls], issue: Issue, each: bool
+        self,
+        active: Sequence[int],
+        executor: Executor,
+        n: int,
+        keep: frozenset[str],
+        controls: Sequence[Controls],
+        issue: Issue,
+        each: bool,
     ) -> Trace:
-        emitters = [emitter for group in self._active() for emitter in self.emitters[group]]
+        emitters = list(chain.from_iterable(map(self.emitters.__getitem__, active)))
         return advance(executor, emitters, issue, n, keep, controls, each)
 
     def lists(self) -> list[Emitter]:
@@ -279,7 +289,7 @@ class ListEngine:
         executor = make_executor(self.executor_name, **{**self._options, "record": "times"})
         issue = self.issuing.issue
         try:
-            trace = self._advance(executor, 1, keep, (), issue if whole_steps else issue.by_kernels, True)
+            trace = self._advance(active, executor, 1, keep, (), issue if whole_steps else issue.by_kernels, True)
             executor.synchronize()
         finally:
             executor.close()
