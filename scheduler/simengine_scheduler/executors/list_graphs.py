@@ -9,7 +9,9 @@ Invariants
     3. Before a graph is launched, the nodes of exactly those of its lists that run are enabled. A launch that is under
        way keeps the nodes that it had. So graphs that need no change are launched first, and the device runs them while
        nodes of the others are switched.
-    4. A node has the arguments of its launch as they are. They are set again once a buffer of the list has moved.
+    4. Lists that take longest are first in a graph, and in the first of several. Otherwise the device would end with
+       them alone. Lists of many calls are in two graphs, of which the device runs one while the other is launched.
+    5. A node has the arguments of its launch as they are. They are set again once a buffer of the list has moved.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from ..launch.arguments import BufferSet
 from .built_graphs import GraphBuilder
 from .list_places import ListGraph, ListRun, Place, Weights
 
+_HALVED = 96  # calls, from which on lists are put into two graphs; the host launches so many in about 40 us
 _SPREAD = 8  # graphs that a run may have beyond the fewest, before its lists are packed anew
 _SPARSE = 4  # lists are packed anew if their graphs hold more than so many times the calls that run,
 _SETTLED = 8  # and if the same lists have run so many times in a row
@@ -107,7 +110,7 @@ class ListGraphs:
         for graph in graphs:
             graph.used = self._runs
             graph.wanted = graph.members & running
-        return sorted(graphs, key=ListGraph.to_switch)
+        return sorted(graphs, key=ListGraph.must_switch)
 
     def _prepare_all(self, lists: Sequence[FixedList], key: tuple[int, ...]) -> ListRun | None:
         """Find graphs of lists, and look at each list."""
@@ -169,8 +172,9 @@ class ListGraphs:
         return place
 
     def _of(self, places: Sequence[Place]) -> list[ListGraph]:
-        """Return the graphs of some lists, all of which have one."""
-        return list(dict.fromkeys(place.graph for place in places))  # type: ignore[misc]
+        """Return the graphs of some lists, in the order in which they were made."""
+        wanted = {place.graph for place in places}
+        return [graph for graph in self._graphs if graph in wanted]
 
     def _are_scattered(self, graphs: Sequence[ListGraph], lists: int, calls: int) -> bool:
         """Whether lists would be launched with much fewer graphs, or far smaller ones, if they were packed anew.
@@ -181,17 +185,23 @@ class ListGraphs:
         """
         if len(graphs) <= 1 and lists == sum(len(graph.places) for graph in graphs):
             return False
-        fewest = -(-calls // self._together)
+        fewest = -(-calls // min(self._together, self._share(calls)))
         most = min(lists, fewest + _SPREAD)  # lists of more than half the room have a graph each
         full = 2 * fewest
         sparse = self._alike >= _SETTLED and sum(graph.size for graph in graphs) > _SPARSE * calls
         return sparse or len(graphs) > max(most, full)
 
+    @staticmethod
+    def _share(calls: int) -> int:
+        """How many calls each graph should have, if lists have so many together."""
+        return calls if calls < _HALVED else -(-calls // 2)
+
     def _pack(self, places: Sequence[Place]) -> None:
-        """Put lists into new graphs, as many into each as there is room for."""
+        """Put lists into new graphs, as many into each as there is room for, those first that take longest."""
+        share = self._share(sum(len(place.fixed) for place in places))
         group, calls = list[Place](), 0
-        for place in places:
-            if group and calls + len(place.fixed) > self._together:
+        for place in sorted(places, key=lambda place: -self._builder.seconds(place.fixed)):
+            if group and (calls >= share or calls + len(place.fixed) > self._together):
                 self._build(group)
                 group, calls = [], 0
             group.append(place)

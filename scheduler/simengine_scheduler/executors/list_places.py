@@ -75,9 +75,9 @@ class ListGraph:
             owner.asked += shape.asked_by[seq]
             owner.edges += len(shape.waits[seq])
 
-    def to_switch(self) -> int:
-        """How many lists must be switched on or off before the graph is launched."""
-        return (self.on ^ self.wanted).bit_count()
+    def must_switch(self) -> bool:
+        """Whether lists must be switched on or off before the graph is launched."""
+        return self.on != self.wanted
 
 
 class Weights:

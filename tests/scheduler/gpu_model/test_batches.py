@@ -32,7 +32,9 @@ def run(kind: type[Batch], cases: list[Case], waits: list[tuple[int, ...]], **gi
 DIAMOND: list[tuple[int, ...]] = [(), (0,), (0,), (1, 2)]
 
 
-@pytest.mark.parametrize(("kind", "cost"), [(NodeBatch, "node"), (TicketBatch, "release"), (ReadyBatch, "release"), (ReadyBatch, "wake")])
+@pytest.mark.parametrize(
+    ("kind", "cost"), [(NodeBatch, "node"), (TicketBatch, "release"), (ReadyBatch, "release"), (ReadyBatch, "wake")]
+)
 def test_a_diamond(kind: type[Batch], cost: str) -> None:
     cases = [(1, 2.0), (2, 3.0), (1, 5.0), (4, 1.0)]
     assert run(kind, cases, DIAMOND) == [(0.0, 2.0), (2.0, 5.0), (2.0, 7.0), (7.0, 8.0)]
