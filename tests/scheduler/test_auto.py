@@ -24,12 +24,12 @@ def test_the_fastest_stays_and_every_run_is_run_once(clock: Clock, slow: str, fa
         executor.run([calls()])
         runs += 1
         assert len(ran) == 3 * runs
-    assert runs == 24  # a turn of four runs that is not timed, and two that are
-    assert made["first"].ran == made["second"].ran == 12
+    assert runs == 28  # a turn of four runs that is not timed, and two of five runs of which the first is not timed
+    assert made["first"].ran == made["second"].ran == 14
     assert executor.executor.name == fast
     assert executor.reason == f"{fast} 1,000 us, {slow} 2,000 us a call, by the better half of their turns"
     executor.run([calls()])
-    assert made[fast].ran == 13
+    assert made[fast].ran == 15
     assert made[slow].closed
     assert not made[fast].closed
     executor.close()
@@ -51,7 +51,7 @@ def test_those_that_are_close_take_more_turns_than_those_that_are_far(clock: Clo
     _, calls = counting()
     while executor.undecided:
         executor.run([calls()])
-    assert [made[name].ran for name in ("first", "far", "second")] == [24, 12, 24]
+    assert [made[name].ran for name in ("first", "far", "second")] == [29, 14, 29]
     assert executor.executor is made["second"]
 
 
@@ -72,20 +72,22 @@ def test_a_candidate_that_learns_has_more_turns(clock: Clock, first: float, chos
         return made[name]
 
     executor = AutoExecutor(Options(candidates="steady+learner"), make)
-    _, calls = counting(1)
+    _, calls = counting(2)
     while executor.undecided:
         executor.run([calls()])
     assert executor.executor is made[chosen]
-    assert made["steady"].ran <= 40 < made["learner"].ran <= 84  # a turn that is not timed, and 20 that are
+    assert made["steady"].ran <= 58
+    assert 50 < made["learner"].ran <= 104  # a turn that is not timed, and at most 20 that are
 
 
 def test_a_turn_lasts_until_everything_has_ended(clock: Clock) -> None:
     executor, made = of(clock, first=1e-3, second=1e-3)
+    ended = dict.fromkeys(made, 0)
     for name, late in (("first", 9e-3), ("second", 1e-3)):  # what runs on after the calls were issued
-        made[name].synchronize = partial(setattr, clock, "now", 0.0)  # type: ignore[method-assign]
 
         def wait(late: float = late, own: Slow = made[name]) -> None:
-            clock.now += late if own.ran % 4 == 0 and own.ran else 0.0
+            clock.now += late if own.ran > ended[own.name] else 0.0
+            ended[own.name] = own.ran
 
         made[name].synchronize = wait  # type: ignore[method-assign]
     _, calls = counting()
@@ -156,6 +158,27 @@ def test_runs_that_take_long_are_few(clock: Clock) -> None:
     assert executor.executor is made["first"]
 
 
+def test_the_first_run_of_a_turn_is_not_timed(clock: Clock) -> None:
+    executor, made = of(clock, first=1.2e-3, second=1e-3)
+    _, calls = counting()
+    before: Executor | None = None
+    while executor.undecided:
+        made["second"].seconds = 1e-3 if executor.executor is before else 1e-2
+        before = executor.executor
+        executor.run([calls()])
+    assert executor.executor is made["second"]
+    assert executor.reason.startswith("second 1,000 us, first 1,200 us")
+
+
+def test_turns_of_short_runs_have_more_of_them(clock: Clock) -> None:
+    executor, made = of(clock, first=2e-4, second=1e-5)
+    _, calls = counting()
+    while executor.undecided:
+        executor.run([calls()])
+    assert made["first"].ran == 4 + 2 * (1 + 9)  # 0.6 ms each, until a turn has taken 5 ms
+    assert made["second"].ran == 4 + 2 * (1 + 16)
+
+
 def test_one_slow_run_at_the_beginning_does_not_shorten_the_trials(clock: Clock) -> None:
     executor, made = of(clock, first=1e-3, second=1e-3)
     _, calls = counting()
@@ -184,11 +207,11 @@ def test_a_repetition_is_a_trial(clock: Clock) -> None:
     while executor.undecided:
         executor.repeat([calls()], 4)
         runs += 1
-    assert runs == 24
+    assert runs == 14 + 16  # turns of the second are a run longer, until they have taken 5 ms
     assert len(ran) == 12 * runs
     assert executor.reason.startswith("second 100 us, first 200 us a call")
     executor.repeat([calls()], 2)
-    assert made["second"].ran == 4 * runs // 2 + 2
+    assert made["second"].ran == 4 * 16 + 2
 
 
 def test_what_cannot_run_here_is_left_out(clock: Clock) -> None:
@@ -308,7 +331,7 @@ def test_a_candidate_that_makes_graphs_for_ever_has_few_turns(clock: Clock) -> N
     executor = AutoExecutor(Options(candidates="steady+keeper"), make)
     settled(executor, lambda: [counting(3)[1]()])
     assert executor.executor is made["steady"]
-    assert made["keeper"].ran <= 24
+    assert made["keeper"].ran <= 29
 
 
 def test_polling_is_a_candidate_of_its_own(clock: Clock) -> None:

@@ -12,7 +12,7 @@ def test_candidates_take_turns_again_when_the_lists_have_changed(clock: Clock) -
     seconds = {"first": 1e-3, "second": 2e-3}
     executor, made = of(clock, **seconds)
     _, calls = counting(3)
-    assert settled(executor, lambda: [calls()]) == 24
+    assert settled(executor, lambda: [calls()]) == 28
     assert executor.executor.name == "first"
     for _ in range(200):  # nothing has changed, and lists of somewhat other lengths are no change
         executor.run([counting(2 + _ % 4)[1]()])
@@ -63,7 +63,7 @@ def test_a_trial_that_was_disturbed_is_made_good_later(clock: Clock) -> None:
     settled(executor, lambda: [calls()])
     assert executor.executor.name == "second"
     made["first"].seconds = 0.5e-3
-    for _ in range(200):
+    for _ in range(700):
         executor.run([calls()])
     assert executor.executor.name == "first"
     assert not executor.undecided
