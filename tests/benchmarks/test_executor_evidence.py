@@ -260,6 +260,21 @@ def test_lists_that_vary_on_a_gpu() -> None:
         says(sentence)
 
 
+def test_what_a_window_could_gain_on_lists_by_stages() -> None:
+    rows = json.loads((ROOT / "benchmarks/results/varying_lists_h200.json").read_text(encoding="utf-8"))["rows"]
+    assert "\n".join(varying_lists.stages_table(rows)) in PAGE
+    found = varying_lists.by_stages(rows)
+    mean = statistics.fmean(of[2] for of in found.values())
+    says(f"The mean of `serial` over the bound is {mean:.2f}")
+    below = [model for model, of in found.items() if of[2] < 1.8]
+    says(f"1.8 times is out of reach for {', '.join(below[:-1])} and {below[-1]}")
+    guide = " ".join((ROOT / "docs/scheduler.md").read_text(encoding="utf-8").split())
+    bound, polling, chained = (varying_lists.reach_of(rows, column) for column in (2, 3, 4))
+    assert f"this bound is {bound} times `serial`" in guide
+    assert f"{chained} times with events" in guide
+    assert f"{polling} times with polling" in guide
+
+
 def test_whole_steps_of_robots_on_a_gpu() -> None:
     rows = json.loads((ROOT / "benchmarks/results/robots_whole_h200.json").read_text(encoding="utf-8"))["rows"]
     assert all(row["legal"] and row["equal"] and not row["error"] and row["bound"] for row in rows)

@@ -114,8 +114,9 @@ class Lists:
 
 @dataclass
 class Turn:
-    """What the runs of a turn took so far."""
+    """What the timed runs of a turn took so far, and whether there was one before them."""
 
+    warm: bool = False
     runs: int = 0
     calls: int = 0
     seconds: float = 0.0
