@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
+from threading import Lock
 from typing import Any
 
 import jax
@@ -28,7 +29,7 @@ _THREADS = 8
 
 
 class Programs:
-    """The programs of a training. They are compiled at once, each in a thread of its own.
+    """The programs of a training. They are traced one after the other, and compiled at once in threads of their own.
 
     Args:
         arguments: arguments of the training.
@@ -47,13 +48,13 @@ class Programs:
         self.env = environment_of(arguments.env_id, arguments.env_arguments)
         self.device = device_of(self.env.backend)
         self.mesh = mesh_of(self.device, arguments.devices)
-        self._pool = ThreadPoolExecutor(_THREADS, "compile")
+        self._pool, self._tracing = ThreadPoolExecutor(_THREADS, "compile"), Lock()
         ahead = [] if self.mesh else made_ahead(self.env, arguments.num_envs, self._pool)
         trial = None
         if arguments.eval_episodes and is_first():
             env = environment_of(arguments.env_id, arguments.env_arguments, autoreset=False)
             trial = env, [] if self.mesh else made_ahead(env, arguments.eval_episodes, self._pool)
-        self._made = [making.result() for making in ahead]
+        self._ahead = [*ahead, *(trial[1] if trial else ())]
         with self.scope():
             self._seeds = seeds_of(arguments.seed, 0, arguments.num_envs)
             first = make_first_worlds(self.env, arguments, self.mesh)
@@ -63,16 +64,16 @@ class Programs:
             learner = jax.eval_shape(lambda: first_learner(arguments, self.network))
             self.shapes = TrainState(learner, worlds)
         iteration = make_iteration(self.env, self.network, arguments, self.mesh)
-        self._first = self._compiled(
-            first, jax.ShapeDtypeStruct(self._seeds.shape, np.uint32, sharding=self._split), out_shardings=self._split
-        )
         self._iteration = self._compiled(
             iteration,
             self._placed(self.shapes),
             donate_argnums=0,
             out_shardings=(TrainState(self._same, self._split), self._same),
         )
-        self._trial = None if trial is None else self._compile_trial(*trial)
+        self._first = self._compiled(
+            first, jax.ShapeDtypeStruct(self._seeds.shape, np.uint32, sharding=self._split), out_shardings=self._split
+        )
+        self._trial = None if trial is None else self._compile_trial(trial[0])
 
     @contextmanager
     def scope(self) -> Iterator[None]:
@@ -85,6 +86,7 @@ class Programs:
         with self.scope():
             learner = first_learner(self.arguments, self.network)
             seeds = placed(self._seeds, self._split)
+            self._wait()
             return TrainState(placed(learner, self._same), self._first.result()(seeds))
 
     def on_devices(self, state: TrainState) -> TrainState:
@@ -95,6 +97,7 @@ class Programs:
     def iterate(self, state: TrainState) -> tuple[TrainState, Report]:
         """Do one iteration. The state that it is given is used up."""
         with self.scope():
+            self._wait()
             found: tuple[TrainState, Report] = self._shared_iteration(state)
             return found
 
@@ -103,6 +106,7 @@ class Programs:
         assert self._trial is not None, "the arguments ask for no evaluation, or another process does it"
         with self.scope():
             learner = on_own_device((state.learner.params, state.learner.observations))
+            self._wait()
             found: Trial = jax.device_get(self._trial.result()(*learner, self._trial_seeds))
             return found
 
@@ -122,22 +126,29 @@ class Programs:
             high=np.asarray(high, np.float32),
         )
 
-    def _compile_trial(self, env: PureEnv, ahead: list[Future[Any]]) -> Future[Any]:
+    def _wait(self) -> None:
+        """Wait until the memory of steps is made, which programs need when they run and not while they are compiled."""
+        for making in self._ahead:
+            making.result()
+
+    def _compile_trial(self, env: PureEnv) -> Future[Any]:
         self._trial_seeds = seeds_of(self.arguments.seed, 1, self.arguments.eval_episodes)
         learner = self.shapes.learner
         run = make_trial(env, self.network)
-        return self._compiled(run, learner.params, learner.observations, self._trial_seeds, after=ahead)
+        return self._compiled(run, learner.params, learner.observations, self._trial_seeds)
 
-    def _compiled(
-        self, function: Callable[..., Any], *inputs: Any, after: Iterable[Future[Any]] = (), **options: Any
-    ) -> Future[Any]:
-        """Trace and compile a function in a thread, once what it needs is made."""
+    def _compiled(self, function: Callable[..., Any], *inputs: Any, **options: Any) -> Future[Any]:
+        """Trace and compile a function in a thread.
+
+        Python runs in one thread at a time, so the program that was asked for first is traced first: the iteration,
+        which takes longest to compile.
+        """
 
         def compile_() -> Any:
-            made = [making.result() for making in after]
-            self._made += made
             with self.scope():
-                return jax.jit(function, **options).lower(*inputs).compile()
+                with self._tracing:
+                    lowered = jax.jit(function, **options).lower(*inputs)
+                return lowered.compile()
 
         return self._pool.submit(compile_)
 
