@@ -14,6 +14,7 @@ import numpy as np
 
 from simengine_envs import PureEnv, device_of
 from simengine_training.arguments import Arguments
+from simengine_training.compiling import compiled
 from simengine_training.devices import mesh_of, same_on, worlds_over
 from simengine_training.iteration import Report, TrainState, make_first_worlds, make_iteration
 from simengine_training.memories import made_ahead
@@ -49,12 +50,12 @@ class Programs:
         self.device = device_of(self.env.backend)
         self.mesh = mesh_of(self.device, arguments.devices)
         self._pool, self._tracing = ThreadPoolExecutor(_THREADS, "compile"), Lock()
-        ahead = [] if self.mesh else made_ahead(self.env, arguments.num_envs, self._pool)
-        trial = None
+        self._memories = [] if self.mesh else made_ahead(self.env, arguments.num_envs, self._pool)
+        trial: PureEnv | None = None
+        self._trial_memories: list[Future[Any]] = []
         if arguments.eval_episodes and is_first():
-            env = environment_of(arguments.env_id, arguments.env_arguments, autoreset=False)
-            trial = env, [] if self.mesh else made_ahead(env, arguments.eval_episodes, self._pool)
-        self._ahead = [*ahead, *(trial[1] if trial else ())]
+            trial = environment_of(arguments.env_id, arguments.env_arguments, autoreset=False)
+            self._trial_memories = [] if self.mesh else made_ahead(trial, arguments.eval_episodes, self._pool)
         with self.scope():
             self._seeds = seeds_of(arguments.seed, 0, arguments.num_envs)
             first = make_first_worlds(self.env, arguments, self.mesh)
@@ -73,7 +74,7 @@ class Programs:
         self._first = self._compiled(
             first, jax.ShapeDtypeStruct(self._seeds.shape, np.uint32, sharding=self._split), out_shardings=self._split
         )
-        self._trial = None if trial is None else self._compile_trial(trial[0])
+        self._trial = None if trial is None else self._compile_trial(trial)
 
     @contextmanager
     def scope(self) -> Iterator[None]:
@@ -86,7 +87,7 @@ class Programs:
         with self.scope():
             learner = first_learner(self.arguments, self.network)
             seeds = placed(self._seeds, self._split)
-            self._wait()
+            _wait(self._memories)
             return TrainState(placed(learner, self._same), self._first.result()(seeds))
 
     def on_devices(self, state: TrainState) -> TrainState:
@@ -97,7 +98,7 @@ class Programs:
     def iterate(self, state: TrainState) -> tuple[TrainState, Report]:
         """Do one iteration. The state that it is given is used up."""
         with self.scope():
-            self._wait()
+            _wait(self._memories)
             found: tuple[TrainState, Report] = self._shared_iteration(state)
             return found
 
@@ -106,7 +107,7 @@ class Programs:
         assert self._trial is not None, "the arguments ask for no evaluation, or another process does it"
         with self.scope():
             learner = on_own_device((state.learner.params, state.learner.observations))
-            self._wait()
+            _wait(self._trial_memories)
             found: Trial = jax.device_get(self._trial.result()(*learner, self._trial_seeds))
             return found
 
@@ -126,11 +127,6 @@ class Programs:
             high=np.asarray(high, np.float32),
         )
 
-    def _wait(self) -> None:
-        """Wait until the memory of steps is made, which programs need when they run and not while they are compiled."""
-        for making in self._ahead:
-            making.result()
-
     def _compile_trial(self, env: PureEnv) -> Future[Any]:
         self._trial_seeds = seeds_of(self.arguments.seed, 1, self.arguments.eval_episodes)
         learner = self.shapes.learner
@@ -148,7 +144,7 @@ class Programs:
             with self.scope():
                 with self._tracing:
                     lowered = jax.jit(function, **options).lower(*inputs)
-                return lowered.compile()
+                return compiled(lowered, self.device)
 
         return self._pool.submit(compile_)
 
@@ -178,3 +174,9 @@ class Programs:
             return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding), tree)
 
         return TrainState(on(self._same, state.learner), on(self._split, state.worlds))
+
+
+def _wait(memories: list[Future[Any]]) -> None:
+    """Wait until the memory of steps is made, which programs need when they run, and not while they are compiled."""
+    for making in memories:
+        making.result()
