@@ -31,7 +31,7 @@ from simengine_training.iteration import Report, TrainState
 from simengine_training.numpy_policy import NumpyPolicy
 from simengine_training.processes import agreed, failing_together, gathered, is_first
 from simengine_training.programs import Programs
-from simengine_training.trial import MAX_STEPS
+from simengine_training.rows import evaluation_row, update_row
 
 OnRow = Callable[[Row], None]
 
@@ -197,26 +197,9 @@ class _Run:
         """Write the row of an update."""
         if pending is None:
             return
-        updates, found = pending[0], jax.device_get(pending[1])
-        parts = {name: float(value) for name, value in found.parts.items()}
-        if not np.isfinite(list(parts.values())).all():
-            raise TrainingError(
-                f"update {updates} made the loss non-finite; lower learning_rate or max_grad_norm, "
-                "or look for rewards that are not finite"
-            )
-        self._check_stalled(int(found.episodes.stalled))
-        row: Row = {
-            "update": updates,
-            "env_steps": updates * self.arguments.batch_size,
-            "episodes": int(found.episodes.number),
-            "return_sum": float(found.episodes.returns),
-            "length_sum": int(found.episodes.lengths),
-        }
-        latest = [*self.curve.rows[-curve.MEAN_OVER :], row]
-        row["return_mean"] = curve.latest_mean(latest, "return_sum")
-        row["length_mean"] = curve.latest_mean(latest, "length_sum")
-        self.curve.append(row | parts)
-        self._tell(row | parts)
+        row = update_row(jax.device_get(pending[1]), pending[0], self.arguments, self.curve.rows)
+        self.curve.append(row)
+        self._tell(row)
 
     def _tell(self, row: Row) -> None:
         seconds = round(perf_counter() - self.began, 3)
@@ -237,7 +220,8 @@ class _Run:
         self.picture.draw(self.curve.rows, self.evaluations.rows)
 
     def _evaluate(self) -> None:
-        row: Row = agreed(self._evaluated() if is_first() else None)
+        own = evaluation_row(self.programs.evaluate(self.state), self.updates, self.arguments) if is_first() else None
+        row: Row = agreed(own)
         self.evaluations.append(row)
         best, self.best = self.best, max(self.best, row["return_mean"])
         if is_first():
@@ -246,37 +230,6 @@ class _Run:
             if self.best > best:
                 write_policy(self.folder / POLICY, policy)
         self._tell(row)
-
-    def _evaluated(self) -> Row:
-        """The row of an evaluation of the policy."""
-        found = self.programs.evaluate(self.state)
-        if found.running.any():
-            raise TrainingError(
-                f"an episode of {self.arguments.env_id} has not ended after {MAX_STEPS} steps; give the environment a "
-                "time limit, or train with eval_episodes=0"
-            )
-        self._check_stalled(int(found.stalled.sum()))
-        returns = found.returns.astype(np.float64)
-        if bad := int((~np.isfinite(returns)).sum()):
-            raise TrainingError(
-                f"{bad} of {len(returns)} episodes of the evaluation after update {self.updates} have returns that are "
-                f"not finite; look for rewards of {self.arguments.env_id} that are not finite"
-            )
-        return {
-            "update": self.updates,
-            "env_steps": self.updates * self.arguments.batch_size,
-            "return_mean": float(returns.mean()),
-            "return_std": float(returns.std()),
-            "length_mean": float(found.lengths.mean()),
-        }
-
-    def _check_stalled(self, count: int) -> None:
-        """Raise TrainingError if worlds stood still."""
-        if count:
-            raise TrainingError(
-                f"worlds of {self.arguments.env_id} stood still in {count} steps, since the memory for contacts or "
-                "constraint rows was full; give the environment more room by its arguments nconmax and njmax"
-            )
 
     def _conclude(self, finished: bool) -> Result:
         summary: dict[str, Any] = {
