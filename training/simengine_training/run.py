@@ -26,6 +26,7 @@ from simengine_training.folder import (
     read_summary,
     write_policy,
     write_summary,
+    writing,
 )
 from simengine_training.iteration import Report, TrainState
 from simengine_training.numpy_policy import NumpyPolicy
@@ -34,6 +35,8 @@ from simengine_training.programs import Programs
 from simengine_training.rows import evaluation_row, update_row
 
 OnRow = Callable[[Row], None]
+_AT_FIRST = "name another folder, or make room there and start the training again"
+_LATER = "make room there, then resume the training"
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,8 @@ def train(
         began: `time.perf_counter()` at the start, from which times count; None for now.
 
     Raises:
-        TrainingError: the folder holds a training, the environment cannot be made, or the loss is not finite.
+        TrainingError: the folder holds a training or cannot be written, the environment cannot be made, or the loss is
+            not finite.
     """
     folder = Path(folder)
     began = perf_counter() if began is None else began
@@ -85,11 +89,13 @@ def train(
         if is_first():
             if (folder / "summary.json").exists():
                 raise TrainingError(f"{folder} already holds a training; resume it, or name another folder")
-            folder.mkdir(parents=True, exist_ok=True)
+            with writing(folder, _AT_FIRST):
+                folder.mkdir(parents=True, exist_ok=True)
         agreed(None)
         programs = Programs(arguments)
         if is_first():
-            write_summary(folder, {"arguments": arguments.as_dict(), "finished": False})
+            with writing(folder, _AT_FIRST):
+                write_summary(folder, {"arguments": arguments.as_dict(), "finished": False})
         agreed(None)
         check_shared(folder)
         run = _Run(programs, folder, programs.first_state(), 0, began)
@@ -147,9 +153,10 @@ class _Run:
         self.programs, self.arguments, self.folder = programs, programs.arguments, folder
         self.state, self.updates = state, updates
         names = ("curve", "evaluations", "times")
-        self.curve, self.evaluations, self.times = (
-            RowFile(folder / f"{name}.csv", updates, is_first()) for name in names
-        )
+        with writing(folder, _LATER):
+            self.curve, self.evaluations, self.times = (
+                RowFile(folder / f"{name}.csv", updates, is_first()) for name in names
+            )
         earlier = self.times.rows[-1]["seconds"] if self.times.rows else 0.0
         self.began = began - earlier
         self.piece_began = began
@@ -160,14 +167,10 @@ class _Run:
     def finish(self, on_row: OnRow | None, max_seconds: float | None) -> Result:
         """Do the remaining updates, or as many as the time allows."""
         self.on_row = on_row
-        try:
+        with writing(self.folder, _LATER):
             with self.picture:
                 finished = self._updates(max_seconds)
             return self._conclude(finished)
-        except OSError as error:
-            raise TrainingError(
-                f"writing to {self.folder} failed ({error}); make room there, then resume the training"
-            ) from error
 
     def _updates(self, max_seconds: float | None) -> bool:
         """Do updates, and return whether the training is done."""
