@@ -6,8 +6,12 @@ from typing import Any
 
 import jax
 
-_ON_GPU = {"xla_gpu_enable_triton_gemm": False}
-"""Products of matrices are left to cuBLAS. XLA would otherwise compile many kernels of its own for each of them."""
+_ON_GPU = {"xla_gpu_enable_triton_gemm": False, "xla_gpu_deterministic_ops": True}
+"""Products of matrices are left to cuBLAS and to what it deems fastest.
+
+XLA would otherwise compile kernels of its own for each product and choose by their times. That takes seconds, and the
+next compilation may choose others, whose results have other bits.
+"""
 
 
 def compiled(lowered: Any, device: jax.Device) -> Any:

@@ -50,12 +50,11 @@ class Programs:
         self.device = device_of(self.env.backend)
         self.mesh = mesh_of(self.device, arguments.devices)
         self._pool, self._tracing = ThreadPoolExecutor(_THREADS, "compile"), Lock()
-        self._memories = [] if self.mesh else made_ahead(self.env, arguments.num_envs, self._pool)
+        memories = [] if self.mesh else made_ahead(self.env, arguments.num_envs, self._pool)
         trial: PureEnv | None = None
-        self._trial_memories: list[Future[Any]] = []
         if arguments.eval_episodes and is_first():
             trial = environment_of(arguments.env_id, arguments.env_arguments, autoreset=False)
-            self._trial_memories = [] if self.mesh else made_ahead(trial, arguments.eval_episodes, self._pool)
+            memories += [] if self.mesh else made_ahead(trial, arguments.eval_episodes, self._pool)
         with self.scope():
             self._seeds = seeds_of(arguments.seed, 0, arguments.num_envs)
             first = make_first_worlds(self.env, arguments, self.mesh)
@@ -75,6 +74,7 @@ class Programs:
             first, jax.ShapeDtypeStruct(self._seeds.shape, np.uint32, sharding=self._split), out_shardings=self._split
         )
         self._trial = None if trial is None else self._compile_trial(trial)
+        self._work = [*memories, self._iteration, self._first, *([self._trial] if self._trial else [])]
 
     @contextmanager
     def scope(self) -> Iterator[None]:
@@ -87,7 +87,7 @@ class Programs:
         with self.scope():
             learner = first_learner(self.arguments, self.network)
             seeds = placed(self._seeds, self._split)
-            _wait(self._memories)
+            self._wait()
             return TrainState(placed(learner, self._same), self._first.result()(seeds))
 
     def on_devices(self, state: TrainState) -> TrainState:
@@ -98,7 +98,7 @@ class Programs:
     def iterate(self, state: TrainState) -> tuple[TrainState, Report]:
         """Do one iteration. The state that it is given is used up."""
         with self.scope():
-            _wait(self._memories)
+            self._wait()
             found: tuple[TrainState, Report] = self._shared_iteration(state)
             return found
 
@@ -107,7 +107,7 @@ class Programs:
         assert self._trial is not None, "the arguments ask for no evaluation, or another process does it"
         with self.scope():
             learner = on_own_device((state.learner.params, state.learner.observations))
-            _wait(self._trial_memories)
+            self._wait()
             found: Trial = jax.device_get(self._trial.result()(*learner, self._trial_seeds))
             return found
 
@@ -126,6 +126,15 @@ class Programs:
             low=np.asarray(low, np.float32),
             high=np.asarray(high, np.float32),
         )
+
+    def _wait(self) -> None:
+        """Wait until no thread compiles programs or makes memory.
+
+        XLA captures CUDA graphs when a program runs for the first time. A capture fails if another thread makes memory
+        on that GPU.
+        """
+        for work in self._work:
+            work.result()
 
     def _compile_trial(self, env: PureEnv) -> Future[Any]:
         self._trial_seeds = seeds_of(self.arguments.seed, 1, self.arguments.eval_episodes)
@@ -174,9 +183,3 @@ class Programs:
             return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding), tree)
 
         return TrainState(on(self._same, state.learner), on(self._split, state.worlds))
-
-
-def _wait(memories: list[Future[Any]]) -> None:
-    """Wait until the memory of steps is made, which programs need when they run, and not while they are compiled."""
-    for making in memories:
-        making.result()
