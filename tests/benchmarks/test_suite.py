@@ -48,6 +48,8 @@ def test_times_and_steps_are_those_of_the_evaluation_that_reached_it(
         "| walker2d | 5,100.0 ± 3.0 | 5,100.0 | 4 | 5,000 in 2 | 7,046 | 7.8 | 127.9 | not reached |  |"
         in suite.markdown(result)
     )
+    row["to_mjlabs_return"] = {"seconds": 2.5, "env_steps": 20480}
+    assert suite.markdown(result).endswith("| 2 | 0.02 |")
 
 
 def test_a_return_below_its_threshold_fails(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
