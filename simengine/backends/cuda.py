@@ -218,7 +218,7 @@ class CudaBackend:
                 f"a world of this model needs {scratch_bytes} bytes of shared memory and the GPU offers "
                 f"{self._shared_limit} a block; use backend='host'"
             )
-        return max(1, min(cuda_build.BLOCK // lanes, fit))
+        return 1 if lanes > WARP else max(1, min(cuda_build.BLOCK // lanes, fit))
 
     def _shape(self, units: int, lanes: int, scratch: int, spread: int) -> tuple[tuple[int], tuple[int, int], int]:
         """Grid, block and shared memory [bytes] of a launch; `spread` as in `worlds_of_block`.

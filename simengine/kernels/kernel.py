@@ -61,7 +61,8 @@ class Kernel:
             arrays. If the launch passes these arrays, the bodies read them through the accessors of the table of
             candidate pairs. Solvers of islands always support this.
         block_per_unit: whether, on the GPU, a whole block of threads works on a unit.
-        own_lanes: lanes of a GPU that work on a unit, whatever the model; 0 if the model decides.
+        own_lanes: lanes of a GPU that work on a unit, whatever the model; 0 if the model decides. With more than a warp
+            has, they are a block, with the unit's scratch in shared memory.
         own_addresses: whether each world computes the address of its contacts itself, from the counts of all worlds of
             the shard, instead of waiting for the scan; the kernel does nothing if the arena's capacity is too small.
         min_blocks_per_multiprocessor: blocks of 128 threads that a multiprocessor should hold at once, which limits the
@@ -126,6 +127,11 @@ class Kernel:
             if space in used and not (self.own_addresses and space == "contact")
         ]
         return tuple(n for n in wanted if n not in self.reads)
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether a block of a GPU works on a unit, whatever the model, with the unit's scratch in shared memory."""
+        return self.own_lanes > _WARP
 
     @property
     def in_parts(self) -> bool:

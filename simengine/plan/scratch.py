@@ -64,7 +64,8 @@ def scratch_plan(kernel: Kernel, sizes: Mapping[str, int], nrow: int, backend: B
 
 def works_in_global_memory(kernel: Kernel, lanes: int, backend: Backend) -> bool:
     """Whether a kernel has its scratch in global memory, not in shared memory, if a world of the model has `lanes`."""
-    return kernel.unit == "world" and kernel_lanes(kernel, lanes) > _LANES_OF_A_WARP and backend.name == "cuda"
+    large = kernel_lanes(kernel, lanes) > _LANES_OF_A_WARP and not kernel.in_blocks
+    return kernel.unit == "world" and large and backend.name == "cuda"
 
 
 def global_words(plan: ScratchPlan) -> int:

@@ -31,6 +31,9 @@ MAX_WORLDS_OWN_ADDRESSES = 1024
 """Up to this many worlds, each world adds up the counts of all worlds in less time than waiting for a scan takes."""
 
 
+FEWEST_ENTRIES_OF_A_BLOCK = 512
+"""From so many entries of the Jacobians of tendons and actuators on, a block of a GPU works on those of a world."""
+
 GROUPS_OF_SEARCHES = 2**16
 """About so many groups of lanes keep a GPU busy with searches."""
 
@@ -52,6 +55,7 @@ class Selection:
         dual_rows: the most rows of an island that PGS has in registers; 0 if it has none there.
         tiles: whether worlds may share tiles.
         branches: whether matrices have entries along the branches of trees only.
+        lengths_by_block: whether a block of a GPU works on the tendons and actuators of a world.
         by_stages: whether each stage has a kernel of its own.
     """
 
@@ -64,6 +68,7 @@ class Selection:
     dual_rows: int = 0
     tiles: bool = False
     branches: bool = False
+    lengths_by_block: bool = False
     by_stages: bool = False
 
     @property
@@ -110,6 +115,10 @@ class Selection:
         general = self.model.general_position
         if self.tiled:
             return tiled_position(self.model, self._reads_sites)
+        if self.lengths_by_block:
+            counts = catalogue.SEARCHES if self.model.nsearch else (catalogue.single(catalogue.COLLISION_GENERAL),)
+            poses = catalogue.POSES_SITES if self._reads_sites else catalogue.POSES
+            return (poses, catalogue.TENDONS_BY_BLOCK, *counts)
         if self.model.nsearch and not works_in_blocks(self.model):
             return (*fitting(self.model, catalogue.poses(True, self._reads_sites)), *catalogue.SEARCHES)
         if self.merged:
@@ -143,6 +152,8 @@ class Selection:
         model = self.model
         if self.tiled and moves_in_tiles(model):
             return ()
+        if self.lengths_by_block:
+            return (catalogue.ACTUATORS_BY_BLOCK, catalogue.SMOOTH_DRIVEN)
         if self.merged and not model.general_smooth and not model.has_adhesion:
             return catalogue.smooth_in_three(model.has_fluid)
         kernel = catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion)
