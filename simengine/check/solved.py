@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -60,25 +60,33 @@ class Listed(NamedTuple):
 
     Attributes:
         geoms: geom pairs.
-        marks: (ncon, 7) what tells them apart; see `simengine.check.order.marks`.
+        dist: (ncon,) distances [m], in float64 as pos and frame.
+        pos: (ncon, 3) points [m].
+        frame: (ncon, 3, 3) axes in rows, the normal first.
     """
 
     geoms: list[tuple[int, int]]
-    marks: np.ndarray
+    dist: np.ndarray
+    pos: np.ndarray
+    frame: np.ndarray
 
     @property
-    def dist(self) -> np.ndarray:
-        """Distances, (ncon,) [m]."""
-        return self.marks[:, 3]
+    def marks(self) -> np.ndarray:
+        """(ncon, 7) what tells them apart; see `simengine.check.order.marks`."""
+        return marks(self.dist, self.pos, self.frame)
 
 
 def contacts(model: Model, evaluations: Sequence[Evaluation], backend: str, dtype: str) -> list[Listed]:
     """The engine's contacts; arguments as for `solve`."""
     with _evaluated(model, evaluations, backend, dtype) as sim:
-        each = [sim.contacts(world) for world in range(len(evaluations))]
-        geoms = [list(zip(c.geom1.tolist(), c.geom2.tolist(), strict=True)) for c in each]
-        told = [marks(*map(as_numpy, (c.dist, c.pos, c.frame))).astype(np.float64) for c in each]
-        return [Listed(*of) for of in zip(geoms, told, strict=True)]
+        return [_listed(sim.contacts(world)) for world in range(len(evaluations))]
+
+
+def _listed(found: Any) -> Listed:
+    """The contacts of a world, as `Simulation.contacts` gives them."""
+    dist, pos, frame = (as_numpy(getattr(found, name)).astype(np.float64) for name in ("dist", "pos", "frame"))
+    pairs = zip(found.geom1.tolist(), found.geom2.tolist(), strict=True)
+    return Listed(list(pairs), dist, pos.reshape(-1, 3), frame.reshape(-1, 3, 3))
 
 
 def _evaluated(model: Model, evaluations: Sequence[Evaluation], backend: str, dtype: str) -> Simulation:

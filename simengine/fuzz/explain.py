@@ -20,6 +20,7 @@ from simengine.fuzz.focus import Focus, Place
 from simengine.fuzz.gaps import in_dropped_gaps
 from simengine.fuzz.limits import nudged
 from simengine.fuzz.lines import along_lines
+from simengine.fuzz.nearest import NEAREST, as_near
 from simengine.fuzz.optimum import following
 from simengine.fuzz.perturbed import Perturbed
 from simengine.loading import load_model
@@ -147,6 +148,15 @@ def _by_ties(question: Question, focus: Focus, missed: list[Missed]) -> set[Plac
     return {place for place, often in seen.items() if often > _TURNS and held.get(place, 0) <= _OTHER_TIES}
 
 
+def _by_nearest(question: Question, focus: Focus, missed: list[Missed]) -> set[Place]:
+    """The engine's contacts have MuJoCo's distance, along their own normals and between points of the shapes."""
+    bounds = {m.name: m.bound for m in missed if m.name in NEAREST}
+    states = {i for m in missed if m.name in NEAREST for i in m.errors}
+    evaluations = {i: question.drawn.evaluations[i] for i in focus.states if i in states}
+    near = as_near(question.model, question.drawn.oracle, evaluations, bounds, question.backend, question.dtype)
+    return {(name, i) for name in bounds for i in near}
+
+
 def _by_contacts(question: Question, focus: Focus, missed: list[Missed]) -> set[Place]:
     """MuJoCo, given the engine's contacts, gives the same. The contacts themselves are right, or explained before.
 
@@ -182,6 +192,7 @@ _RULES: Mapping[str, Rule] = {
     "a gap that MuJoCo drops": _by_gaps,
     "rounding": _by_rounding,
     "a line that touches all along": _by_lines,
+    "points that are as near": _by_nearest,
     "a tie of round numbers": _by_ties,
     "MuJoCo makes the same of the engine's contacts": _by_contacts,
     "sweeps that end early": _by_early_ends,

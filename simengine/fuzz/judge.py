@@ -15,7 +15,7 @@ from simengine.check.fields import AFTER_ROWS
 from simengine.errors import ModelError, UnsupportedModelError
 from simengine.fuzz.drawn import Drawn, draw
 from simengine.fuzz.explain import Missed, Question, explain
-from simengine.fuzz.limits import blur, slack_of, without_comparison
+from simengine.fuzz.limits import blur, slack_of, too_many_sweeps, without_comparison
 from simengine.loading import load_model
 from simengine.model.model import Model
 
@@ -74,7 +74,7 @@ def judge(text: str, *, backend: str, dtypes: Sequence[str], states: int, seed: 
         mj = mujoco.MjModel.from_xml_string(text)
     except ValueError as error:
         return Outcome("invalid", [_first_line(error)])
-    if reason := without_comparison(mj):
+    if reason := without_comparison(mj) or too_many_sweeps(mj):
         return Outcome("undecided", [reason])
     try:
         if backend == "jax" and load_model(mj).table.sizes["nslot"] > _MOST_SLOTS:

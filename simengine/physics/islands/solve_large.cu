@@ -88,7 +88,7 @@ DEVICE void solve_large(const Model& m, const int* nefc, const real* qfrc_smooth
     large_hessian(m, s, rows, efc_weight);
     large_direction(m, s, descent, max_(share * sqrt_(norm2), R(0.5) * smallest), search, work);
     const real decrement = lanes_dot(descent, search, n);
-    const real noise = primal_noise(m, p, qfrc_smooth);
+    const real noise = primal_noise(m, p, qfrc_smooth, search);
     // (5) exact line search
     LANE_FOR(r, nrow) efc_jv[r] = large_row_dot(s, r, search);
     large_inertia(m, s, search, Mv);

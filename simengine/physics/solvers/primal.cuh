@@ -186,12 +186,14 @@ DEVICE real primal_step(const Model& m, const Rows& rows, const SymRows& M, cons
   return primal_move(m, rows, qfrc_smooth, p, search, Mv, jv, smallest, lines);
 }
 
-// A decrease of the cost below this is rounding.
-DEVICE real primal_noise(const Model& m, const Point& p, const real* qfrc_smooth) {
+// A decrease of the cost along `search` below this is rounding. Dofs that stand still on it have no part in either: they
+// may belong to trees whose accelerations are far larger.
+DEVICE real primal_noise(const Model& m, const Point& p, const real* qfrc_smooth, const real* search) {
   real inertial = 0, smooth = 0;
   DOF_FOR(i, m.nv()) {
-    inertial = fma_(p.a[i], p.Ma[i], inertial);
-    smooth = fma_(p.a[i], qfrc_smooth[i], smooth);
+    const real a = select(search[i] != 0, p.a[i], R(0.0));
+    inertial = fma_(a, p.Ma[i], inertial);
+    smooth = fma_(a, qfrc_smooth[i], smooth);
   }
   return 100 * REAL_EPS * REAL_EPS * (abs_(lane_sum(inertial)) + abs_(lane_sum(smooth)));
 }

@@ -133,10 +133,10 @@ def hessian_factor(law: RowLaw, problem: Problem, a: jax.Array) -> jax.Array:
     return jax.lax.linalg.cholesky(problem.M + matmul(problem.J.T, weighted), symmetrize_input=True)
 
 
-def noise(problem: Problem, a: jax.Array) -> jax.Array:
-    """A decrease of the cost below this is rounding."""
-    eps = float(jnp.finfo(a.dtype).eps)
-    return 100.0 * eps**2 * (jnp.abs(dot(a, matmul(problem.M, a))) + jnp.abs(dot(a, problem.smooth)))
+def noise(problem: Problem, a: jax.Array, step: jax.Array) -> jax.Array:
+    """A decrease of the cost along a step below this is rounding. Dofs that stand still have no part in either."""
+    eps, moved = float(jnp.finfo(a.dtype).eps), jnp.where(step != 0, a, 0.0)
+    return 100.0 * eps**2 * (jnp.abs(dot(moved, matmul(problem.M, a))) + jnp.abs(dot(moved, problem.smooth)))
 
 
 class _Search(NamedTuple):

@@ -69,7 +69,7 @@ DEVICE void solve_cg(const Model& m, const int* nefc, const real* qM, const real
     if (beta * dg >= gPg) beta = 0;
     DOF_FOR(i, nv) search[i] = fma_(beta, search[i], -scaled[i]);
     lane_sync();
-    const real noise = primal_noise(m, p, qfrc_smooth);
+    const real noise = primal_noise(m, p, qfrc_smooth, search);
     // (4) exact line search
     const real moved2 = primal_step(m, rows, M, qfrc_smooth, p, search, Mv, efc_jv, smallest, efc_weight);
     ++iteration;

@@ -64,7 +64,7 @@ def _minimize(law: RowLaw, limits: Limits, problem: Problem, qLD: jax.Array, sta
         moved = step_length(law, limits, problem, a, search) * search
         # (5) is the point as near to the optimum as rounding allows?
         there = dot(gradient, gradient) < limits.smallest**2
-        near = (gPg <= noise(problem, a)) | (dot(moved, moved) <= eps**2 * dot(a, a))
+        near = (gPg <= noise(problem, a, search)) | (dot(moved, moved) <= eps**2 * dot(a, a))
         following = jnp.where(there, a, a + moved)
         return _State(following, gradient, scaled, search, state.iteration + 1, there | near)
 

@@ -221,7 +221,7 @@ DEVICE void solve_newton_general(const Model& m, const int* nefc, const real* qM
     real decrement = 0;
     DOF_FOR(i, nv) decrement = fma_(descent[i], search[i], decrement);
     decrement = lane_sum(decrement);
-    const real noise = primal_noise(m, p, qfrc_smooth);
+    const real noise = primal_noise(m, p, qfrc_smooth, search);
     // (4) exact line search
     primal_products(m, rows, M, search, Mv, efc_jv);
     const bool again = full;

@@ -64,7 +64,7 @@ def _minimize(law: RowLaw, limits: Limits, problem: Problem, qLD: jax.Array, sta
         moved = step_length(law, limits, problem, a, step) * step
         # (5) is the point as near to the optimum as rounding allows?
         there = dot(down, down) < limits.smallest**2
-        decrement, least = dot(down, step), noise(problem, a)
+        decrement, least = dot(down, step), noise(problem, a, step)
         near = (decrement <= least) | (dot(moved, moved) <= eps**2 * dot(a, a))
         near |= (decrement <= _FAINT * least) & (decrement > 0.25 * state.decrement)
         return _State(jnp.where(there, a, a + moved), decrement, state.iteration + 1, there | near)

@@ -1,0 +1,107 @@
+"""Contacts that are as near as MuJoCo's by the shapes themselves are excused, and none that are not."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+import pytest
+
+from simengine import load_model
+from simengine.check.oracle import Evaluation, Oracle, collect
+from simengine.check.solved import Listed
+from simengine.check.states import Sampler
+from simengine.fuzz import nearest
+from simengine.fuzz.limits import too_many_sweeps
+from simengine.fuzz.solids import solids
+
+SHAPES = {
+    "sphere": 'type="sphere" size="0.2"',
+    "capsule": 'type="capsule" size="0.1 0.2"',
+    "cylinder": 'type="cylinder" size="0.1 0.2"',
+    "ellipsoid": 'type="ellipsoid" size="0.1 0.2 0.15"',
+    "box": 'type="box" size="0.1 0.2 0.15"',
+    "mesh": 'type="mesh" mesh="wedge"',
+}
+WALL = """
+<mujoco><asset><hfield name="block" nrow="2" ncol="2" size="1 1 1 0.5"/>
+  <mesh name="wedge" vertex="0 0 0 0.3 0 0 0 0.4 0 0.1 0.1 0.5 0.3 0.2 0.1"/></asset>
+<worldbody><geom type="hfield" hfield="block"/>
+  <body pos="1.05 -0.3 -0.2"><freejoint/><geom {}/></body></worldbody></mujoco>"""
+
+
+def beside(shape: str, height: float = 1.0) -> tuple[Oracle, Evaluation]:
+    """A shape at the wall x = 1 of a height field, and MuJoCo's results."""
+    mj = mujoco.MjModel.from_xml_string(WALL.format(SHAPES[shape]))
+    mj.hfield_data[:] = height
+    oracle, rest = Oracle(mj, "float64"), Sampler(mj, 0).random()
+    state = rest._replace(qpos=mj.qpos0)
+    oracle.forward(state)
+    return oracle, Evaluation(state, collect(mj, oracle.data), oracle.touched())
+
+
+TURN = np.array([[np.cos(0.01), -np.sin(0.01), 0], [np.sin(0.01), np.cos(0.01), 0], [0, 0, 1.0]])
+
+
+@pytest.mark.parametrize(
+    ("change", "excused"),
+    [
+        ({"pos": np.array([0, 0, 0.03])}, True),  # along the line in which the cylinder touches the wall
+        ({"pos": np.array([0, 0, 0.5])}, False),  # beyond its end
+        ({"pos": np.array([0, 0.001, 0])}, False),
+        ({"pos": np.array([0.001, 0, 0])}, False),
+        ({"pos": np.array([0, 0, 0.03]), "dist": 1e-4}, False),
+        ({"pos": np.array([0, 0, 0.03]), "turn": TURN}, False),
+    ],
+)
+def test_a_cylinder_at_a_wall_touches_it_anywhere_along_a_line(
+    change: dict[str, np.ndarray], excused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    oracle, evaluation = beside("cylinder")
+    fields = evaluation.fields
+    assert len(fields["contact_dist"]) == 1
+    np.testing.assert_allclose(fields["contact_dist"], -0.05, atol=1e-9)
+    frame = nearest._frame(change.get("turn", np.eye(3)) @ fields["contact_frame"].reshape(3, 3)[0])
+    middle = np.array([0.975, -0.3, -0.2])  # of that line, and of the depth
+    assert np.abs(fields["contact_pos"] - middle - change["pos"]).max() > 1e-3, "it is not MuJoCo's own point"
+    pos, dist = (middle + change["pos"])[None], fields["contact_dist"] + change.get("dist", 0.0)
+    ours = Listed([(0, 1)], dist, pos, frame[None])
+    monkeypatch.setattr(nearest, "contacts", lambda *_: [ours])
+    bounds = {"contact_pos": 5e-5, "contact_frame": 5e-5}
+    found = nearest.as_near(load_model(oracle.mj), oracle, {3: evaluation}, bounds, "host", "float64")
+    assert found == ({3} if excused else set())
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_shapes_reach_as_far_as_their_points_and_hold_these(shape: str) -> None:
+    """Points are those where rays of MuJoCo from the inside leave the shape."""
+    oracle, _ = beside(shape)
+    mj, data, rng = oracle.mj, oracle.data, np.random.default_rng(0)
+    (solid,) = solids(mj, data, 1, np.zeros(3))
+    inside = np.array(data.geom_xpos[1])
+    ways = rng.normal(size=(400, 3))
+    ways /= np.linalg.norm(ways, axis=1, keepdims=True)
+    far = [mujoco.mj_ray(mj, data, inside + 2 * way, -way, None, 0, 0, np.zeros(1, np.int32)) for way in ways]
+    points = inside + (2 - np.array(far))[:, None] * ways
+    assert all(solid.holds(point, 1e-6) for point in points)
+    assert not any(solid.holds(point + 1e-3 * way, 1e-6) for point, way in zip(points, ways, strict=True))
+    for way in ways[:40]:
+        assert (points @ way).max() <= solid.reach(way) + 1e-6
+        assert solid.reach(way) <= (points @ way).max() + 0.12
+
+
+def test_prisms_hold_the_points_of_their_field() -> None:
+    oracle, _ = beside("sphere", 0.4)
+    inside, outside = np.array([0.3, 0.1, 0.39]), np.array([0.3, 0.1, 0.41])
+    assert any(solid.holds(inside, 0.0) for solid in solids(oracle.mj, oracle.data, 0, inside))
+    assert not any(solid.holds(outside, 0.0) for solid in solids(oracle.mj, oracle.data, 0, outside))
+    assert {round(s.reach(np.array([0, 0, 1.0])), 6) for s in solids(oracle.mj, oracle.data, 0, inside)} == {0.4}
+
+
+def test_models_whose_sweeps_take_minutes_are_not_compared() -> None:
+    body = '<body pos="{} 0 0"><joint type="slide" axis="0 0 1"/><geom type="box" size="0.1 0.1 0.3"/></body>'
+    many = "".join(body.format(k) for k in range(25))
+    start = '<mujoco><option solver="{}" cone="elliptic"/><default><geom condim="6"/></default><worldbody>'
+    text, plane = f"{start}{{}}</worldbody></mujoco>", '<geom type="plane" size="1 1 1"/>'
+    for solver, bodies, slow in (("PGS", many, True), ("Newton", many, False), ("PGS", body.format(0), False)):
+        mj = mujoco.MjModel.from_xml_string(text.format(solver, plane + bodies))
+        assert bool(too_many_sweeps(mj)) == slow, (solver, slow)
