@@ -35,7 +35,7 @@ MAX_WORLDS_OWN_ADDRESSES = 1024
 """Up to this many worlds, each world adds up the counts of all worlds in less time than waiting for a scan takes."""
 
 
-FEWEST_ENTRIES_OF_A_BLOCK = 512
+FEWEST_ENTRIES_OF_A_BLOCK = 256
 """From so many entries of the Jacobians of tendons and actuators on, a block of a GPU works on those of a world."""
 
 FEWEST_PAIRS_OF_A_WARP = 256
