@@ -154,6 +154,11 @@ class Kernel:
         return "BRANCH_ROWS" in dict(self.constants)
 
     @property
+    def solver_warps(self) -> int:
+        """Warps that solve a world of many rows together; 0 for a single group of lanes."""
+        return dict(self.constants).get("SOLVER_WARPS", 0)
+
+    @property
     def dual_rows(self) -> int:
         """The most constraint rows of an island that PGS solves with its rows in registers; 0 if it never does."""
         return dict(self.constants).get("PGS_ROWS", 0)
@@ -217,7 +222,7 @@ class Kernel:
             registers: whether matrices with nv rows are factored in registers, so that no Hessian is needed in scratch.
         """
         shapes = {f"{s.name}_{name}": dims for s in self.stages for name, dims in s.scratch}
-        memory = 0 if registers else sizes["nv"] ** 2
+        memory = 0 if registers and not self.solver_warps else sizes["nv"] ** 2
         # with two rows in a lane, the parts of four rows beyond the first 32 columns
         hessian = 4 * (self.matrix_rows - _WARP) if self.matrix_rows else memory
         if self.along_branches:

@@ -117,6 +117,28 @@ DEVICE T lane_combine(T x, Combine combine) {
 DEVICE real lane_sum(real x) {
   return lane_combine(x, [](real a, real b) { return a + b; });
 }
+template <int COUNT>
+DEVICE void lane_sums(real* x) {
+  __shared__ real of_warp[COUNT][LANES / 32];
+#pragma unroll
+  for (int o = 16; o > 0; o /= 2) {
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) x[i] += __shfl_xor_sync(0xffffffffu, x[i], o);
+  }
+#pragma unroll
+  for (int i = 0; i < COUNT; ++i) {
+    if ((threadIdx.x & 31) == 0) of_warp[i][threadIdx.x / 32] = x[i];
+  }
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < COUNT; ++i) x[i] = of_warp[i][threadIdx.x % (LANES / 32)];
+#pragma unroll
+  for (int o = LANES / 64; o > 0; o /= 2) {
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) x[i] += __shfl_xor_sync(0xffffffffu, x[i], o);
+  }
+  __syncthreads();
+}
 DEVICE int lane_sum_int(int x) {
   return lane_combine(x, [](int a, int b) { return a + b; });
 }

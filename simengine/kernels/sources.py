@@ -59,6 +59,7 @@ _HEADERS_AFTER_MODEL = (
     "unit_rows.cuh",
     "plain_rows.cuh",
     "weighted_rows.cuh",
+    "rows_by_warps.cuh",
     "primal.cuh",
     "newton_tile.cuh",
     "tangents.cuh",

@@ -313,6 +313,10 @@ SEARCHES = (
 """Contact counts as five kernels, three of which have several groups of lanes for each world."""
 
 
+COUNTING_BY_WARP = replace(single(COLLISION_GENERAL), name="counting_by_warp", own_lanes=32)
+"""Contact counts of a world by a whole warp, for models of few dofs and many pairs."""
+
+
 def post(general_rows: bool) -> Kernel:
     """The kernel of external forces on bodies. Models without general rows use one without the code for these."""
     return POST_GENERAL if general_rows else POST
@@ -402,6 +406,7 @@ def step_kernels(integrator: str, solver: str = SOLVE_NEWTON_UNILATERAL.name) ->
         POSES_SITES,
         TENDONS_BY_BLOCK,
         *SEARCHES,
+        COUNTING_BY_WARP,
         ACTUATORS_BY_BLOCK,
         SMOOTH,
         SMOOTH_FLUID,

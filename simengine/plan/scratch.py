@@ -45,9 +45,9 @@ def lanes_of_islands(model: ModelTable, backend: Backend) -> tuple[int, ...]:
     return (*map(backend.lanes, dense), *large)
 
 
-def column_words(backend: Backend, lanes: int) -> int:
-    """Words of scratch that linear algebra needs for the lanes of one unit."""
-    return cuda_build.column_words(lanes) if backend.name == "cuda" else 4
+def column_words(backend: Backend, lanes: int, solver_warps: int = 0) -> int:
+    """Words of scratch that linear algebra needs for the lanes of one unit, of which `solver_warps` may solve."""
+    return cuda_build.column_words(lanes, solver_warps) if backend.name == "cuda" else 4
 
 
 def scratch_plan(kernel: Kernel, sizes: Mapping[str, int], nrow: int, backend: Backend) -> ScratchPlan:

@@ -197,6 +197,7 @@ def test_worlds_take_as_few_blocks_as_there_are_multiprocessors(
         (8192, 32, 14_400, 1),  # 15 worlds, not 14 or 12
         (8192, 16, 14_400, 2),  # a warp has two worlds
         (8192, 32, 57_000, 4),  # as many as alone
+        (8192, 64, 3_000, 1),  # two warps of a world wait for their whole block
     ],
 )
 def test_worlds_share_blocks_as_long_as_no_shared_memory_is_lost(

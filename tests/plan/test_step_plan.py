@@ -17,6 +17,7 @@ from simengine.plan.scratch import scratch_plan, works_in_global_memory
 from simengine.plan.step_plan import StepPlan, plan_step
 from simengine.plan.tiles import COUNTING_KERNELS
 from simengine.plan.variants import with_branches
+from simengine.zoo import pile_xml
 from tests.emission.test_memory import GpuOnPaper
 from tests.humanoids import humanoid_xml
 from tests.islands import heap
@@ -27,6 +28,8 @@ EVERYTHING = frozenset({"sensordata", "cfrc_ext", "qacc", "cacc", "energy"})
 
 
 def source_of(name: str) -> str:
+    if name == "cones":
+        return pile_xml(5, "mixed").replace("<option", '<option cone="elliptic"', 1)
     return heap(12) if name == "heap" else str(OWN[name] if name in OWN else gymnasium_path(name))
 
 
@@ -164,6 +167,16 @@ def test_actuators_at_sites_read_their_frames() -> None:
 
 def test_small_models_have_no_kernels_of_their_size() -> None:
     assert not any("matrix" in kernel.name for kernel in on_gpu("ant", 8192).kernels(NOTHING))
+
+
+def test_several_warps_solve_worlds_of_many_rows_of_every_type() -> None:
+    launches = [
+        item for item in on_gpu("cones", 8192).step(8192, NOTHING, True)[0].launches if isinstance(item, Launch)
+    ]
+    warps = {item.kernel.solver_warps: item.nrow for item in launches if item.name.startswith("finish")}
+    assert set(warps) == {0, 2, 4}
+    assert warps[0] <= 32 < warps[2]
+    assert not any(kernel.solver_warps for kernel in on_gpu("ant", 8192).kernels(NOTHING))
 
 
 def test_a_launch_more_for_what_is_wanted() -> None:
