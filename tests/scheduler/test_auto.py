@@ -334,6 +334,22 @@ def test_a_candidate_that_makes_graphs_for_ever_has_few_turns(clock: Clock) -> N
     assert made["keeper"].ran <= 29
 
 
+def test_a_candidate_that_is_fast_only_between_graphs_is_judged_by_all_its_turns(clock: Clock) -> None:
+    made: dict[str, Slow] = {}
+
+    class Uneven(Keeper):
+        def key(self, calls: list[KernelCall]) -> int:
+            return self.ran // 8  # in every second turn or so it meets a list that is new
+
+    def make(name: str, options: Options) -> Executor:
+        made[name] = Slow(name, 1e-3, clock) if name == "steady" else Uneven(name, 0.8e-3, clock)
+        return made[name]
+
+    executor = AutoExecutor(Options(candidates="steady+uneven"), make)
+    settled(executor, lambda: [counting(3)[1]()])
+    assert executor.executor is made["steady"]
+
+
 def test_polling_is_a_candidate_of_its_own(clock: Clock) -> None:
     asked: list[tuple[str, str]] = []
 

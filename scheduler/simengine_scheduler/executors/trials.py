@@ -66,9 +66,13 @@ class Candidate:
 
     @property
     def typical(self) -> float:
-        """The mean of the better half of its latest turns [s]. A single candidate has no turns, and its time is 0."""
+        """The mean of the better half of its latest turns [s], because other programs disturb some.
+
+        If graphs are made in them again and again, it is the mean of all of them, since those turns are no better than
+        what will follow. A single candidate has no turns, and its time is 0.
+        """
         latest = self.times[-(_ROUNDS if any(self.made) else _CLOSE_ROUNDS) :]
-        best = sorted(latest)[: (len(latest) + 1) // 2]
+        best = latest if any(self.made[-_CLEAN:]) else sorted(latest)[: (len(latest) + 1) // 2]
         return sum(best) / len(best) if best else 0.0
 
     def note(self, turn: Turn) -> None:
