@@ -1,6 +1,6 @@
 """Parts of a step in which other groups pause than before: `python -m benchmarks.pauses_apart --json FILE`.
 
-Random robots are stepped with whole steps on a GPU, once all of them, and once with a random tenth that pauses. Then
+Random robots are stepped with whole steps on a GPU, all of them, and with a random tenth that pauses, in turn. Then
 parts are left out: the launch of the graph, and the switching of its nodes. Last, lists of the graph are switched off
 and on by themselves, with and without `cuGraphUpload` before the launch. Times are medians [us].
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import sys
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -22,19 +22,9 @@ from benchmarks.models import compiled
 from benchmarks.stepping import document, scatter_group
 from simengine.cli.results.result_file import write_json
 
-_SWITCHED = (1, 6, 12, 24, 64)  # lists
-_OFTEN, _FIRST = 100, 10  # timed repeats, and those before them
-
-
-def median_us(do: Callable[[], Any], repeats: int = _OFTEN) -> float:
-    """The median time of a call of a function [us]."""
-    seconds = []
-    for number in range(_FIRST + repeats):
-        began = perf_counter()
-        do()
-        if number >= _FIRST:
-            seconds.append(perf_counter() - began)
-    return round(1e6 * statistics.median(seconds), 1)
+_SWITCHED = (1, 3, 6, 12, 32)  # lists of a graph
+_ROUNDS = 4  # of steps of all groups and steps with pauses, in turn
+_OFTEN, _FIRST = 50, 10  # timed steps of a round, and those before them
 
 
 class Parts:
@@ -53,15 +43,24 @@ class Parts:
 
     def steps(self, part: str) -> dict[str, Any]:
         """Steps of all groups, and steps in which a random tenth pauses."""
-        groups = len(self.sim.groups)
-        rows = iter((self._draw.random((4 * _OFTEN, groups)) < 0.1).tolist())
+        shape = _ROUNDS, _FIRST + _OFTEN, len(self.sim.groups)
+        every, some = np.zeros(shape, bool).tolist(), (self._draw.random(shape) < 0.1).tolist()
+        seconds: tuple[list[float], list[float]] = [], []
+        for rounds in zip(every, some, strict=True):
+            for found, rows in zip(seconds, rounds, strict=True):
+                found += self._timed(rows)[_FIRST:]
+        of_all, with_pauses = (round(1e6 * statistics.median(found), 1) for found in seconds)
+        return {"part": part, "all_us": of_all, "tenth_pauses_us": with_pauses}
 
-        def step(row: list[bool]) -> None:
+    def _timed(self, rows: Sequence[list[bool]]) -> list[float]:
+        """The durations of steps in which these groups pause [s]."""
+        seconds = []
+        for row in rows:
+            began = perf_counter()
             self.sim.pause(row)
             self.sim.step()
-
-        every = median_us(lambda: step([False] * groups))
-        return {"part": part, "all_us": every, "tenth_pauses_us": median_us(lambda: step(next(rows)))}
+            seconds.append(perf_counter() - began)
+        return seconds
 
     def without(self, part: str, *methods: str) -> dict[str, Any]:
         """The same without some methods of the driver."""

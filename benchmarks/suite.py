@@ -162,10 +162,15 @@ def markdown(result: dict[str, Any]) -> str:
             f"{row['mjlab']['minutes']:g}",
             f"{row['mjlab']['million_steps']:g}",
             f"{same['seconds']:.0f}" if same else "not reached",
-            f"{same['env_steps'] / 1e6:.1f}" if same else "",
+            _millions(same["env_steps"]) if same else "",
         )
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def _millions(steps: int) -> str:
+    """A number of steps in millions, which is not zero."""
+    return f"{steps / 1e6:.1f}" if steps >= 100_000 else f"{steps / 1e6:.1g}"
 
 
 def main() -> int:

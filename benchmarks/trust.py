@@ -44,8 +44,12 @@ def _fuzzed(result: dict[str, Any]) -> str:
     return textwrap.fill(text, 120, break_on_hyphens=False)
 
 
-def fault_figures(result: dict[str, Any]) -> str:
+def fault_figures(*results: dict[str, Any]) -> str:
     """What became of each kind of fault."""
+    return "\n\n".join(map(_faults, results))
+
+
+def _faults(result: dict[str, Any]) -> str:
     rows = [
         f"| {row['fault']} | {row['to']} | {row['trials']} | {row['found']} | {row['recovered']} | {row['harmless']} | "
         f"{len(row['wrong'])} |"
@@ -78,7 +82,7 @@ def _there(*names: str) -> tuple[str, ...]:
 
 PARTS: dict[str, tuple[tuple[str, ...], Callable[..., str]]] = {
     "fuzz": (_there("fuzz_host.json", "fuzz_many_host.json", "fuzz_cuda.json", "fuzz_jax.json"), fuzz_figures),
-    "faults": (("faults_host.json",), fault_figures),
+    "faults": (_there("faults_host.json", "faults_cuda.json"), fault_figures),
     "soak": (_there("soak_host.json", "soak_cuda.json"), soak_figures),
 }
 """The parts of the page by their marks, with their files."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+# the functions behind those of `signal`, which make enums of all they return and so take several microseconds a block
+import _signal  # type: ignore[import-not-found]
 import signal
 from threading import current_thread, main_thread
 from types import FrameType, TracebackType
@@ -23,8 +25,8 @@ class Deferred:
         self._before: Any = None
 
     def __enter__(self) -> Deferred:
-        if current_thread() is main_thread() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            self._before = signal.signal(signal.SIGINT, self._take)
+        if current_thread() is main_thread() and _signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            self._before = _signal.signal(signal.SIGINT, self._take)
         return self
 
     def _take(self, number: int, frame: FrameType | None) -> None:
@@ -36,6 +38,6 @@ class Deferred:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
+            _signal.signal(signal.SIGINT, self._before)
         if self.arrived and kind is None:
             raise KeyboardInterrupt

@@ -79,8 +79,9 @@ def test_five_thousand_bodies_agree_with_mujoco(dtype: str) -> None:
     assert peak() - before < MEMORY
 
 
-@pytest.mark.parametrize("number", [30, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("number", [30, pytest.param(500, marks=pytest.mark.slow)])
 def test_models_of_many_bodies_agree_with_mujoco_on_jax(number: int) -> None:
+    # its matrices are dense: 5,000 dofs take 5 GB
     mj = mujoco.MjModel.from_xml_string(chains(number, 10))
     rng = np.random.default_rng(0)
     agrees_after_a_step(mj, 0.1 * rng.normal(size=mj.nq), 0.3 * rng.normal(size=mj.nv), "jax", "float32")

@@ -14,35 +14,43 @@ import numpy as np
 from benchmarks.faults.outcome import Outcomes, finished, is_one_sentence, started
 
 _RUN = ("run", "inverted_pendulum", "--backend", "host", "--worlds", "2")
-SAVING = (*_RUN, "--steps", "6000", "--checkpoint", "0.05")
 BUILDING = (*_RUN, "--steps", "20")
 TRAINING = (
     *("train", "inverted_pendulum_cpu", "--total-steps", "8192", "--num-envs", "8", "--rollout-steps", "64"),
     *("--checkpoint-every", "2", "--eval-episodes", "0"),
 )
 
+_ON = {"host": "", "cuda": " on a GPU"}
 
-def killed_building(folder: Path, trials: int, seed: int) -> Outcomes:
+
+def run_on(backend: str) -> tuple[str, ...]:
+    """A short run on a backend."""
+    return tuple(backend if word == "host" else word for word in BUILDING)
+
+
+def killed_building(folder: Path, trials: int, seed: int, backend: str = "host") -> Outcomes:
     """Kill a run and its compilers while kernels are built into an empty cache, and run it again."""
-    out, rng = Outcomes("kill -9", "building kernels"), np.random.default_rng(seed)
-    whole, seconds = _whole(folder / "built", BUILDING)
+    out, rng = Outcomes("kill -9", f"building kernels{_ON[backend]}"), np.random.default_rng(seed)
+    building = run_on(backend)
+    whole, seconds = _whole(folder / "built", building, {"SIMENGINE_CACHE_DIR": str(folder / "built-cache")})
     for trial in range(trials):
         here = _fresh(folder / f"building-{trial}")
         own = {"SIMENGINE_CACHE_DIR": str(here / "cache")}
-        _kill_after(rng.uniform(0.05, 0.8) * seconds, [*BUILDING, "--save", "run.npz"], here, own)
-        _judge(out, here, [*BUILDING, "--save", "run.npz", "--resume"], "run.npz", whole, own)
+        _kill_after(rng.uniform(0.05, 0.8) * seconds, [*building, "--save", "run.npz"], here, own)
+        _judge(out, here, [*building, "--save", "run.npz", "--resume"], "run.npz", whole, own)
     return out
 
 
-def killed_saving(folder: Path, trials: int, seed: int) -> Outcomes:
+def killed_saving(folder: Path, trials: int, seed: int, backend: str = "host") -> Outcomes:
     """Kill a run that records a trajectory, and let it go on."""
-    out, rng = Outcomes("kill -9", "run --save"), np.random.default_rng(seed)
-    _whole(folder / "warm", SAVING)
-    whole, seconds = _whole(folder / "saved", SAVING)
+    out, rng = Outcomes("kill -9", f"run --save{_ON[backend]}"), np.random.default_rng(seed)
+    saving = (*run_on(backend)[:-1], "6000", "--checkpoint", "0.05")
+    _whole(folder / "warm", saving)
+    whole, seconds = _whole(folder / "saved", saving)
     for trial in range(trials):
         here = _fresh(folder / f"saving-{trial}")
-        _kill_after(rng.uniform(0.3, 1.0) * seconds, [*SAVING, "--save", "run.npz"], here)
-        _judge(out, here, [*SAVING, "--save", "run.npz", "--resume"], "run.npz", whole)
+        _kill_after(rng.uniform(0.3, 1.0) * seconds, [*saving, "--save", "run.npz"], here)
+        _judge(out, here, [*saving, "--save", "run.npz", "--resume"], "run.npz", whole)
     return out
 
 
@@ -114,10 +122,9 @@ def failing_compilers(folder: Path) -> Outcomes:
     return out
 
 
-def _whole(here: Path, arguments: Sequence[str]) -> tuple[bytes, float]:
-    """The file of a run without a fault, and how long it takes with an empty cache of its own."""
+def _whole(here: Path, arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> tuple[bytes, float]:
+    """The file of a run without a fault, and how long it takes."""
     _fresh(here)
-    environment = {"SIMENGINE_CACHE_DIR": str(here / "cache")} if arguments == BUILDING else {}
     start = time.monotonic()
     code, said = finished(started([*arguments, "--save", "run.npz"], here, environment))
     if code:

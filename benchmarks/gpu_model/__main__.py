@@ -1,8 +1,9 @@
 """The GPU model: `python -m benchmarks.gpu_model fit LISTS`, then `python -m benchmarks.gpu_model report LISTS`.
 
 LISTS is the file that `python -m benchmarks.record_lists` wrote on the GPU. `fit` prints a preset, to be committed by
-hand in simengine_scheduler/gpu_model/presets.py. `report` checks the preset on every workload, computes the ratios of
-the ACS paper, and answers what-if questions. For executor `device` both read results of `simengine bench scheduler`.
+hand in simengine_scheduler/gpu_model/presets.py. `ready` compares tickets in program order with a set of ready calls
+for executor `device`. `report` checks the preset on every workload, computes the ratios of the ACS paper, and answers
+what-if questions. For executor `device` both read results of `simengine bench scheduler`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from benchmarks.gpu_model.data import Workload, load, together
 from benchmarks.gpu_model.fit import fit, from_costs
 from benchmarks.gpu_model.report import plot, table, validation_table
 from benchmarks.gpu_model.validation import validate_workload
-from benchmarks.gpu_model.whatif import what_if
+from benchmarks.gpu_model.whatif import ready_sets, what_if
+from benchmarks.stepping import document
 from simengine.cli.results.result_file import write_json
 from simengine_scheduler.gpu_model import gpu_named
 
@@ -75,11 +77,21 @@ def reporting(args: argparse.Namespace) -> int:
     return 0
 
 
+def readying(args: argparse.Namespace) -> int:
+    """Compare tickets of executor `device` with a set of ready calls, and print or write the result."""
+    workloads, _, about = load(args.lists)
+    gpu = gpu_named(args.gpu)
+    rows = [ready_sets(workload, gpu) for workload in workloads if "ahead" in workload.lists]
+    print(table(rows))
+    write_json({**document("benchmarks.gpu_model", rows), "measured": about, "gpu": asdict(gpu)}, args.json)
+    return 0
+
+
 def main() -> int:
     """Run the command, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
-    for name, run in (("fit", fitting), ("report", reporting)):
+    for name, run in (("fit", fitting), ("ready", readying), ("report", reporting)):
         command = commands.add_parser(name)
         command.add_argument("lists", type=Path)
         command.add_argument("--gpu", default="h200", help="preset to start from, or to check")
@@ -87,11 +99,11 @@ def main() -> int:
         command.add_argument(
             "--benched", nargs="+", type=Path, default=[], help="results of `simengine bench scheduler`"
         )
+        command.add_argument("--json", type=Path)
         command.set_defaults(run=run)
     command.add_argument("--asked", nargs="+", default=list(ASKED), help="workloads of the what-if tables")
     command.add_argument("--beside", nargs="+", default=list(BESIDE), help="workloads to be asked of as one batch")
     command.add_argument("--quick", action="store_true", help="the check alone")
-    command.add_argument("--json", type=Path)
     command.add_argument("--plot", type=Path)
     args = parser.parse_args()
     return int(args.run(args))

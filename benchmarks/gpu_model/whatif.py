@@ -13,6 +13,7 @@ WINDOWS = (8, 16, 32, 64, 128)
 STREAMS = (1, 2, 4, 8, 16, 32)
 SIZES = (0.25, 0.5, 1.0, 2.0)
 LAUNCHES = (0.0, 1.0, 2.0, 3.0, 5.0)
+WAKES = (0.0, 1.0, 2.0)
 MODELS = ("serial", "streams", "graph-cached", "acs-sw", "acs-hw", "device")
 
 
@@ -49,3 +50,12 @@ def what_if(workload: Workload, gpu: GpuSpec, models: Sequence[str] = MODELS) ->
             row[model] = round(predicted(recorded, text, machine, 3), 1)
         rows.append(row)
     return rows
+
+
+def ready_sets(workload: Workload, gpu: GpuSpec) -> dict[str, Any]:
+    """The time of a step under `device`, and if its blocks took tiles of ready calls, as in ACS-HW [us]."""
+    recorded = workload.lists["ahead"]
+    row = {"workload": workload.name, "in_program_order": round(predicted(recorded, "device", gpu), 1)}
+    for us in WAKES:
+        row[f"ready_wake_{us:g}_us"] = round(predicted(recorded, "device", replace(gpu, wake=1e-6 * us)), 1)
+    return row

@@ -37,6 +37,11 @@ def along_branches_for(nv: int) -> bool:
     return 2 * LANE_CLASSES[-1] < nv <= MOST_ALONG_BRANCHES
 
 
+def solves_by_warps_for(nv: int, dtype: str) -> bool:
+    """Whether several warps of a GPU solve a world of nv dofs with many rows together: if a warp holds the matrix."""
+    return nv <= LANE_CLASSES[-1] and dtype == "float32"
+
+
 DUAL_ROWS = {"float32": 3 * LANE_CLASSES[-1], "float64": 2 * LANE_CLASSES[-1]}
 """The most constraint rows of an island that a GPU's warp holds in registers, by dtype."""
 
@@ -106,6 +111,10 @@ class Backend(Protocol):
 
     def along_branches(self, nv: int) -> bool:
         """Whether kernels of Newton's method have entries of matrices with nv rows along the branches of trees only."""
+        ...
+
+    def solves_by_warps(self, nv: int, dtype: str) -> bool:
+        """Whether several warps solve a world of nv dofs that has many constraint rows."""
         ...
 
     def zeros(self, shape: tuple[int, ...], dtype: str) -> Any:

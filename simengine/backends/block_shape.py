@@ -12,7 +12,8 @@ def worlds_of_block(units: int, lanes: int, scratch: int, most: int, spread: int
 
     If there are at most `spread` units, each has a block of its own, so that units with different numbers of iterations
     do not wait for each other. More units share blocks, as long as that leaves room for as many on a multiprocessor: a
-    large block wastes the shared memory that is too little for another one.
+    large block wastes the shared memory that is too little for another one. Units of several warps never share one,
+    since their lanes wait for the whole block.
 
     Args:
         units: number of units of the launch.
@@ -22,6 +23,8 @@ def worlds_of_block(units: int, lanes: int, scratch: int, most: int, spread: int
         spread: number of blocks above which units share blocks.
         shared: shared memory of a multiprocessor [bytes].
     """
+    if lanes > _WARP:
+        return 1
     worlds = 1
     while worlds < most and units > worlds * spread:
         worlds = min(2 * worlds, most)

@@ -16,6 +16,7 @@ from simengine.backends.base import (
     dual_rows_for,
     lanes_for,
     matrix_rows_for,
+    solves_by_warps_for,
 )
 from simengine.backends.block_shape import worlds_of_block
 from simengine.errors import BackendError
@@ -114,6 +115,10 @@ class CudaBackend:
     def along_branches(self, nv: int) -> bool:
         """True for worlds of 65 to 256 dofs."""
         return along_branches_for(nv)
+
+    def solves_by_warps(self, nv: int, dtype: str) -> bool:
+        """True for worlds of up to 32 dofs in float32."""
+        return solves_by_warps_for(nv, dtype)
 
     def zeros(self, shape: tuple[int, ...], dtype: str) -> Any:
         """A zeroed CuPy array, ready for every stream."""
@@ -218,7 +223,8 @@ class CudaBackend:
                 f"a world of this model needs {scratch_bytes} bytes of shared memory and the GPU offers "
                 f"{self._shared_limit} a block; use backend='host'"
             )
-        return max(1, min(cuda_build.BLOCK // lanes, fit))
+        # the lanes of a world with several warps wait for its whole block
+        return 1 if lanes > WARP else max(1, min(cuda_build.BLOCK // lanes, fit))
 
     def _shape(self, units: int, lanes: int, scratch: int, spread: int) -> tuple[tuple[int], tuple[int, int], int]:
         """Grid, block and shared memory [bytes] of a launch; `spread` as in `worlds_of_block`.

@@ -66,6 +66,10 @@ class HostBackend:
         """0: one lane has all rows in memory."""
         return 0
 
+    def solves_by_warps(self, nv: int, dtype: str) -> bool:
+        """False: one lane works on a world."""
+        return False
+
     def along_branches(self, nv: int) -> bool:
         """False: large matrices have an envelope, and smaller ones are dense."""
         return False

@@ -9,6 +9,7 @@ import numpy as np
 
 from simengine.check.compare import as_numpy
 from simengine.check.oracle import Evaluation
+from simengine.check.order import marks
 from simengine.check.states import STATE_ARRAYS
 from simengine.model.model import Model
 from simengine.simulation import Simulation
@@ -68,6 +69,11 @@ class Listed(NamedTuple):
     dist: np.ndarray
     pos: np.ndarray
     frame: np.ndarray
+
+    @property
+    def marks(self) -> np.ndarray:
+        """(ncon, 7) what tells them apart; see `simengine.check.order.marks`."""
+        return marks(self.dist, self.pos, self.frame)
 
 
 def contacts(model: Model, evaluations: Sequence[Evaluation], backend: str, dtype: str) -> list[Listed]:

@@ -131,7 +131,7 @@ class CallFactory:
             args = [*head, *self._fields(kernel, set(kept)), *self._tail(kernel, places, scalars)]
         word = 4 if store.dtype == "float32" else 8
         lanes = kernel_lanes(kernel, self.lanes)
-        scratch = word * (places.words + column_words(store.backend, lanes))
+        scratch = word * (places.words + column_words(store.backend, lanes, kernel.solver_warps))
         works_in = None
         if works_in_global_memory(kernel, self.lanes, store.backend):
             # The kernels of a shard that work in global memory share one buffer, so hazards put them in order.

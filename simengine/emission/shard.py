@@ -62,6 +62,8 @@ class ShardEmitter:
         evaluations: number of evaluations in a step.
         can_go_ahead: whether steps may be issued ahead of counts. Models with islands cannot, since islands are counted
             too.
+        bad: its first entry is the number of worlds that were stopped, at the latest count.
+        has_step_kernel: whether a kernel can make whole steps. Its steps use no arenas, so none is ever missing.
     """
 
     def __init__(
@@ -79,11 +81,12 @@ class ShardEmitter:
         self.can_go_ahead = store.plan.can_go_ahead
         steps = store.plan.step_kernel
         self._step_calls = None if steps is None else StepCalls(store, factory, steps)
+        self.has_step_kernel = steps is not None
         self.shard = shard
         self._log: list[EmittedCall] = []
         self._latest: WholeStep | CountedStep | None = None  # which has the log instead
         self._totals: np.ndarray = store.totals_host[shard.index_in_group]
-        self._bad = memoryview(self._totals)[_COLUMN_OF_BAD:]  # of which one entry is read faster than of an array
+        self.bad = memoryview(self._totals)[_COLUMN_OF_BAD:]  # of which one entry is read faster than of an array
         self._bound: dict[tuple[str, int, frozenset[str], bool], BoundEvaluation] = {}
         self._whole_steps: dict[frozenset[str], WholeStep] = {}
         self._counted_steps: dict[frozenset[str], CountedStep] = {}
@@ -249,13 +252,12 @@ class ShardEmitter:
     @property
     def bad_worlds(self) -> int:
         """Number of worlds that were stopped, at the latest count."""
-        return self._bad[0]
+        return self.bad[0]
 
     def arrive(self, n: int, keep: frozenset[str], whole: bool = False) -> int:
         """Find out, after steps ahead of counts have run, how many evaluations they made.
 
-        If some are missing, this grows the arenas for the next evaluation, so that the shard can go on. Steps by a
-        kernel of whole steps never miss any, since they use no arenas.
+        If some are missing, this grows the arenas for the next evaluation, so that the shard can go on.
 
         Args:
             n: number of steps that were issued since the last call.

@@ -214,6 +214,8 @@ def _catch_up(
         The trace of the last run, or None if no shard is behind.
     """
     executor.synchronize()
+    if whole and not keep:
+        early = [emitter for emitter in early if not emitter.has_step_kernel]
     behind = [
         (emitter, count) for emitter in early if (count := emitter.arrive(n, keep, whole)) < n * emitter.evaluations
     ]

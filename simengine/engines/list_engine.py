@@ -3,37 +3,30 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import Any
 
-import mujoco
 import numpy as np
 
 from simengine.arrays import Array
 from simengine.backends.base import Backend
-from simengine.emission.calls import CallFactory, EmittedCall, Shard
+from simengine.emission.calls import EmittedCall
 from simengine.emission.dense import STORED_BY_BLOCKS, dense_matrices, dense_rows
-from simengine.emission.params import GroupParameters
-from simengine.emission.shard import ShardEmitter
 from simengine.emission.steps import Controls, advance
-from simengine.emission.store import GroupStore
-from simengine.kernels.functions import KernelFunctions
-from simengine.model.blob import pack_models, with_integers
+from simengine.engines.list_groups import ListGroups
 from simengine.model.model_table import ModelTable
 from simengine.model.params import SavedParams
 from simengine.plan.issue import Issue, decide_issuing
 from simengine.plan.memory import Footprint, footprint, require, require_state
-from simengine.plan.step_plan import StepPlan, has_step_kernel, plan_step
+from simengine.plan.step_plan import StepPlan
 from simengine.state.fields import COLUMNS, FIELD, FIELDS
 from simengine_scheduler import Executor, Segments, Trace, make_executor
 from simengine_scheduler.core import Emitter
 from simengine_scheduler.executors import AutoExecutor
-from simengine_scheduler.launch import Buffer
 
 _ALL_FIELDS = frozenset(f.name for f in FIELDS)
-_TABLES = ("model_ints", "model_reals")
-_DISABLED = mujoco.mjtDisableBit
 
 
 class ListEngine:
@@ -68,22 +61,18 @@ class ListEngine:
         self._decide_issuing(model for model, _ in groups)
         backend.executor_options(self.issuing.executor, 1)  # raises if this backend cannot run the executor
         self._dtype = dtype
-        self._shards = shards
-        self.stores: dict[int, GroupStore] = {}
-        self.emitters: dict[int, list[ShardEmitter]] = {}
+        self._groups = ListGroups(backend, self.segments, dtype, shards)
+        self.stores, self.emitters = self._groups.stores, self._groups.emitters
+        self.parameters = self._groups.parameters
         self.valid: dict[int, frozenset[str]] = {}
         self.paused: set[int] = set()
-        self.parameters: dict[int, GroupParameters] = {}
         self._made: tuple[str, dict[str, Any]] | None = None  # name and options of the executor
-        self._following_group = 0
-        self._following_shard = 0
-        self._free_shards: list[int] = []
         require_state(groups, backend.name, backend.free_memory(), dtype)
-        neighbours = self._neighbours(groups)
-        plans = [self._plan(model, num_worlds, neighbours) for model, num_worlds in groups]
+        neighbours = self._groups.neighbours(groups)
+        plans = [self._groups.plan(model, num_worlds, neighbours, self.issuing) for model, num_worlds in groups]
         require(plans)
         for plan in plans:
-            self._make_group(plan)
+            self.valid[self._groups.make(plan)] = frozenset()
         self._make_executor()
         self.trace = Trace(self.executor_name, "off")
 
@@ -92,42 +81,19 @@ class ListEngine:
         self.backend.drain()
         model = self.backend.form_of(model)
         require_state([(model, num_worlds)], self.backend.name, self.backend.free_memory(), self._dtype)
-        plan = self._plan(model, num_worlds, self._neighbours([(model, num_worlds)]))
+        plan = self._groups.plan(model, num_worlds, self._groups.neighbours([(model, num_worlds)]), self.issuing)
         require([plan])
-        group = self._make_group(plan)
+        group = self._groups.make(plan)
+        self.valid[group] = frozenset()
         self._make_executor()
         return group
 
     def remove(self, group: int) -> None:
         """Wait for issued work, then remove a group and release its memory."""
         self.synchronize()
-        self._free_shards += [emitter.shard.number for emitter in self.emitters[group]]
-        for table in (self.stores, self.emitters, self.valid):
-            del table[group]
+        self._groups.remove(group)
+        del self.valid[group]
         self.paused.discard(group)
-        self.parameters.pop(group, None)
-
-    def _make_group(self, plan: StepPlan) -> int:
-        group = self._following_group
-        store = GroupStore(f"group{group}", plan)
-        count = len(store.bounds) - 1
-        # Numbers of removed shards are used again. The table of segments would otherwise grow with every new group.
-        free = len(self._free_shards)
-        numbers = [*self._free_shards[:count], *range(self._following_shard, self._following_shard + count - free)]
-        emitters = self._make_emitters(store, group, numbers)
-        self.stores[group], self.emitters[group], self.valid[group] = store, emitters, frozenset()
-        self._following_group += 1
-        self._following_shard += max(0, count - free)
-        del self._free_shards[:count]
-        return group
-
-    def _neighbours(self, more: Sequence[tuple[ModelTable, int]], without: int | None = None) -> list[int]:
-        """Numbers of worlds of groups that have a kernel of whole steps, with `more` and without group `without`."""
-        there = [(store.model, store.num_worlds) for group, store in self.stores.items() if group != without]
-        return [num_worlds for model, num_worlds in (*there, *more) if has_step_kernel(model)]
-
-    def _plan(self, model: ModelTable, num_worlds: int, neighbours: Sequence[int]) -> StepPlan:
-        return plan_step(model, num_worlds, self.backend, self._dtype, self.issuing, self._shards, neighbours)
 
     def plan(self, group: int) -> StepPlan:
         """The plan of a group's step."""
@@ -136,8 +102,8 @@ class ListEngine:
     def footprint(self, group: int, num_worlds: int, keep: frozenset[str]) -> Footprint:
         """Memory that `num_worlds` worlds of a group's model take."""
         store = self.stores[group]
-        neighbours = self._neighbours([(store.model, num_worlds)], without=group)
-        return footprint(self._plan(store.model, num_worlds, neighbours), keep)
+        neighbours = self._groups.neighbours([(store.model, num_worlds)], without=group)
+        return footprint(self._groups.plan(store.model, num_worlds, neighbours, self.issuing), keep)
 
     def _decide_issuing(self, models: Iterable[ModelTable]) -> None:
         self.issuing = decide_issuing(models, self.backend, *self._asked, self._chosen_options)
@@ -182,35 +148,6 @@ class ListEngine:
         shards = sum(len(emitters) for emitters in self.emitters.values())
         return {**self.backend.executor_options(self.executor_name, shards), "segments": self.segments}
 
-    def _functions(self, lanes: int, own_tables: bool) -> KernelFunctions:
-        return KernelFunctions(lambda kernels: self.backend.load(kernels, self._dtype, lanes, own_tables))
-
-    def _make_emitters(self, store: GroupStore, group: int, numbers: Sequence[int]) -> list[ShardEmitter]:
-        plan, model = store.plan, store.model
-        parameters = self.parameters.get(group)
-        own_tables = parameters is not None and parameters.table is not None
-        functions = self._functions(plan.lanes, own_tables)
-        # kernels that only fill fields in `keep` are built when such a field is first asked for
-        functions.require(plan.kernels_over_worlds())
-        solvers = {n: self._functions(n, own_tables) for n in plan.island_lanes}
-        (header,), *blobs = pack_models([model], self._dtype)
-        if parameters is None or parameters.table is None:
-            uploaded = tuple(store.upload(name, blob) for name, blob in zip(_TABLES, blobs, strict=True))
-        else:
-            header = with_integers(header, **_of_parameters(model, parameters))
-            uploaded = tuple(store.buffers[name] for name in _TABLES)
-        tables: tuple[bytes | Buffer, ...] = (header, *uploaded)
-        emitters = []
-        for i, number in enumerate(numbers):
-            shard = Shard(group, i, number, store.bounds[i], store.bounds[i + 1])
-            factory = CallFactory(store, shard, functions, tables, self.segments, plan.lanes)
-            of_class = tuple(
-                CallFactory(store, shard, solvers[n], tables, self.segments, n, c)
-                for c, n in enumerate(plan.island_lanes)
-            )
-            emitters.append(ShardEmitter(store, shard, factory, of_class))
-        return emitters
-
     def step(
         self,
         n: int,
@@ -224,9 +161,11 @@ class ListEngine:
         each = executor is not None  # a program that gives an executor looks at single steps
         executor = executor or self.executor
         issue = self.issuing.issue.under(executor.name)
-        self.trace = self._advance(executor, n, keep, of_groups, issue if whole_steps else issue.by_kernels, each)
+        active = self._active()
+        issue = issue if whole_steps else issue.by_kernels
+        self.trace = self._advance(active, executor, n, keep, of_groups, issue, each)
         self._settle(executor)
-        self.valid.update(dict.fromkeys(self._active(), keep))
+        self.valid.update(dict.fromkeys(active, keep))
 
     def _controls(self, group: int, controls: Any) -> Controls:
         store, on_host = self.stores[group], isinstance(controls, np.ndarray)
@@ -241,9 +180,16 @@ class ListEngine:
         return Controls(group, put, lambda step: copy(step, 1), whole)
 
     def _advance(
-        self, executor: Executor, n: int, keep: frozenset[str], controls: Sequence[Controls], issue: Issue, each: bool
+        self,
+        active: Sequence[int],
+        executor: Executor,
+        n: int,
+        keep: frozenset[str],
+        controls: Sequence[Controls],
+        issue: Issue,
+        each: bool,
     ) -> Trace:
-        emitters = [emitter for group in self._active() for emitter in self.emitters[group]]
+        emitters = list(chain.from_iterable(map(self.emitters.__getitem__, active)))
         return advance(executor, emitters, issue, n, keep, controls, each)
 
     def lists(self) -> list[Emitter]:
@@ -279,7 +225,7 @@ class ListEngine:
         executor = make_executor(self.executor_name, **{**self._options, "record": "times"})
         issue = self.issuing.issue
         try:
-            trace = self._advance(executor, 1, keep, (), issue if whole_steps else issue.by_kernels, True)
+            trace = self._advance(active, executor, 1, keep, (), issue if whole_steps else issue.by_kernels, True)
             executor.synchronize()
         finally:
             executor.close()
@@ -306,7 +252,7 @@ class ListEngine:
 
     def params(self, group: int, name: str) -> Array:
         """A parameter of every world of a group, (num_worlds, ...) float64."""
-        return self._parameters_of(group).values(name)
+        return self._groups.parameters_of(group).values(name)
 
     def given(self, group: int, name: str) -> Array | None:
         """A parameter of every world of a group, (num_worlds, ...); None if it was not set."""
@@ -314,7 +260,7 @@ class ListEngine:
 
     def set_params(self, group: int, worlds: np.ndarray | None, fields: dict[str, Array]) -> None:
         """Set parameters of worlds of a group. Only the first call for a group allocates memory."""
-        self._change_parameters(group, lambda parameters: parameters.set(worlds, fields))
+        self._groups.change_parameters(group, lambda parameters: parameters.set(worlds, fields))
 
     def saved_params(self, group: int) -> SavedParams:
         """The parameters that were set for worlds of a group, and what follows from them, on the host."""
@@ -324,14 +270,7 @@ class ListEngine:
         """Give all worlds of a group the parameters that were saved, and the model's values of all others."""
         known = self.parameters.get(group)
         if saved.given or (known is not None and known.table is not None):
-            self._change_parameters(group, lambda parameters: parameters.restore(saved))
-
-    def _change_parameters(self, group: int, change: Callable[[GroupParameters], None]) -> None:
-        parameters = self._parameters_of(group)
-        first, damped = parameters.table is None, parameters.damped
-        change(parameters)
-        if first or parameters.damped != damped:
-            self._use_table(group, parameters)
+            self._groups.change_parameters(group, lambda parameters: parameters.restore(saved))
 
     def parameter_table(self, group: int, damped: bool) -> Array:
         """The real numbers of the model table of every world of a group, (num_worlds, stride), for the caller to write.
@@ -340,24 +279,12 @@ class ListEngine:
             group: number of the group.
             damped: whether the damping of dofs will be written; see `GroupParameters.damped`.
         """
-        parameters = self._parameters_of(group)
+        parameters = self._groups.parameters_of(group)
         parameters.allocate()
         parameters.damped |= damped
-        self._use_table(group, parameters)
+        self._groups.use_table(group, parameters)
         table: Array = parameters.table
         return table
-
-    def _use_table(self, group: int, parameters: GroupParameters) -> None:
-        store, table = self.stores[group], parameters.table
-        store.buffers["model_reals"].rebind(self.backend.pointer(table), table.nbytes)
-        numbers = [emitter.shard.number for emitter in self.emitters[group]]
-        self.emitters[group] = self._make_emitters(store, group, numbers)
-
-    def _parameters_of(self, group: int) -> GroupParameters:
-        if group not in self.parameters:
-            store = self.stores[group]
-            self.parameters[group] = GroupParameters(store.model, store.num_worlds, self.backend, self._dtype)
-        return self.parameters[group]
 
     def arena(self, group: int, world: int, names: Sequence[str], counter: str, address: str) -> dict[str, np.ndarray]:
         """The entries of one world in arena fields, on the host."""
@@ -387,7 +314,11 @@ class ListEngine:
 
     def has_bad_worlds(self) -> bool:
         """Whether a group has frozen worlds at the latest count."""
-        return any(emitter.bad_worlds for shards in self.emitters.values() for emitter in shards)
+        for shards in self.emitters.values():  # plain loops, since this ends every step
+            for emitter in shards:
+                if emitter.bad[0]:
+                    return True
+        return False
 
     def counts(self, group: int) -> dict[str, int]:
         """Totals of the latest count over the group's shards, by name of the column."""
@@ -415,13 +346,3 @@ class ListEngine:
         if not sys.is_finalizing():
             with suppress(Exception):
                 self.backend.drain()
-
-
-def _of_parameters(model: ModelTable, parameters: GroupParameters) -> dict[str, int]:
-    """Return the entries of a model's header that change when worlds have parameters of their own.
-
-    Once the damping of worlds has been set, Euler's method integrates it implicitly, even if the model has none.
-    """
-    allowed = not model.mj.opt.disableflags & int(_DISABLED.mjDSBL_EULERDAMP | _DISABLED.mjDSBL_DAMPER)
-    damped = model.options["opt_eulerdamp"] or (parameters.damped and allowed)
-    return {"real_stride": int(parameters.table.shape[1]), "opt_eulerdamp": int(damped)}

@@ -59,7 +59,7 @@ def _all_as_near(oracle: Oracle, evaluation: Evaluation, ours: Listed, bounds: M
     if ours.geoms != list(map(tuple, pairs.tolist())):
         return False
     theirs = [fields[f"contact_{name}"] for name in ("dist", "pos", "frame")]
-    order = contact_order(pairs, marks(ours.dist, ours.pos, ours.frame), marks(*theirs))
+    order = contact_order(pairs, ours.marks, marks(*theirs))
     dist, pos, frame = (values[order] for values in theirs)
     often = Counter(ours.geoms)
     oracle.forward(evaluation.state)

@@ -2,7 +2,7 @@
 
     kernel, catalogue                    `Kernel`: one or several stages in one launch; the kernels that there are
     island_kernels, pairs, step_kernel   kernels for islands, for pairs found in every step, and for whole steps
-    dialect.cuh, addresses.cuh           the portable dialect, for GPU and host compilers
+    dialect, lanes, scalars, addresses   the portable dialect, for GPU and host compilers; .cuh
     codegen, step_codegen, prelude       generated source text
     cuda_build, host_build               compilers; `simengine_scheduler.native.cache` has what they built
 

@@ -86,9 +86,9 @@ def _write(path: Path, data: bytes) -> None:
     path.write_bytes(data)
 
 
-def column_words(lanes: int) -> int:
+def column_words(lanes: int, solver_warps: int = 0) -> int:
     """Words of shared memory that linear algebra needs for each group of lanes: COLUMN_WORDS of dialect.cuh."""
-    return 4 * lanes if lanes <= _WARP else 4
+    return 4 * min(lanes, _WARP) if lanes <= _WARP or solver_warps else 4
 
 
 def kernel_lanes(kernel: Kernel, lanes: int) -> int:

@@ -31,12 +31,13 @@ def _cuda_entry(kernel: Kernel) -> str:
         )
     own = "settled_shared(reinterpret_cast<real*>(shared) + threadIdx.y * (scratch_words + COLUMN_WORDS))"
     memory = ""
-    if kernel.unit == "world":
+    if _may_work_in_memory(kernel):
         # the scratch of a large world may not fit in shared memory
         memory = "\n#if LANES > 32\n    , real* scratch_memory\n#endif\n"
         far = "scratch_memory + size_t(slot) * (scratch_words + COLUMN_WORDS)"
         own = f"\n#if LANES > 32\n      {far}\n#else\n      {own}\n#endif\n  "
-    blocks = f"LANES > 32 ? 512 / LANES : {kernel.min_blocks_per_multiprocessor}"
+    least = kernel.min_blocks_per_multiprocessor
+    blocks = f"{least}" if kernel.in_blocks else f"LANES > 32 ? 512 / LANES : {least}"
     bounds = f"__launch_bounds__(LANES > 32 ? LANES : BLOCK, {blocks})"
     return (
         f'extern "C" __global__ void {bounds} {kernel.name}({", ".join(parameters(kernel))}{memory}) {{\n'
@@ -48,6 +49,11 @@ def _cuda_entry(kernel: Kernel) -> str:
         f"  real* scratch = {own};\n"
         f"  {kernel.name}_world({call}, world, scratch{', part' * kernel.in_parts});\n}}\n"
     )
+
+
+def _may_work_in_memory(kernel: Kernel) -> bool:
+    """Whether the kernel has its scratch in global memory if it is built for more lanes than a warp has."""
+    return kernel.unit == "world" and not kernel.in_blocks
 
 
 def task_name(kernel: Kernel, dtype: str, lanes: int) -> str:
@@ -68,12 +74,13 @@ def _task_entry(kernel: Kernel) -> str:
     if kernel.unit == "column":
         return "\n".join([*lines, f"  {kernel.stages[0].name}(tile, {call});", "}"]) + "\n"
     own = "reinterpret_cast<real*>(memory)"
-    if kernel.unit == "world":
+    far_away = _may_work_in_memory(kernel)
+    if far_away:
         far = f"reinterpret_cast<real*>(slots[{len(parameters(kernel)) - 1}])"
         lines += ["#if LANES > 32", f"  real* const work = {far};", "#else", f"  real* const work = {own};", "#endif"]
     else:
         lines.append(f"  real* const work = {own};")
-    place = "LANES > 32 ? slot : group_in_block()" if kernel.unit == "world" else "LANES > 32 ? 0 : group_in_block()"
+    place = "LANES > 32 ? slot : group_in_block()" if far_away else "LANES > 32 ? 0 : group_in_block()"
     lines += [
         "  if (full && (full[0] | full[1])) return;",
         f"  {' '.join(slot_of(kernel, 'LANES > 32 ? tile : tile * (32 / LANES) + group_in_block()'))}",

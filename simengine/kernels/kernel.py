@@ -61,7 +61,8 @@ class Kernel:
             arrays. If the launch passes these arrays, the bodies read them through the accessors of the table of
             candidate pairs. Solvers of islands always support this.
         block_per_unit: whether, on the GPU, a whole block of threads works on a unit.
-        own_lanes: lanes of a GPU that work on a unit, whatever the model; 0 if the model decides.
+        own_lanes: lanes of a GPU that work on a unit, whatever the model; 0 if the model decides. With more than a warp
+            has, they are a block, with the unit's scratch in shared memory.
         own_addresses: whether each world computes the address of its contacts itself, from the counts of all worlds of
             the shard, instead of waiting for the scan; the kernel does nothing if the arena's capacity is too small.
         min_blocks_per_multiprocessor: blocks of 128 threads that a multiprocessor should hold at once, which limits the
@@ -128,6 +129,11 @@ class Kernel:
         return tuple(n for n in wanted if n not in self.reads)
 
     @property
+    def in_blocks(self) -> bool:
+        """Whether a block of a GPU works on a unit, whatever the model, with the unit's scratch in shared memory."""
+        return self.own_lanes > _WARP
+
+    @property
     def in_parts(self) -> bool:
         """Whether several groups of lanes work on a world, each on a part of its work."""
         return "parts" in self.scalars
@@ -146,6 +152,11 @@ class Kernel:
     def along_branches(self) -> bool:
         """Whether symmetric matrices have entries along the branches of trees only, with all of them in scratch."""
         return "BRANCH_ROWS" in dict(self.constants)
+
+    @property
+    def solver_warps(self) -> int:
+        """Warps that solve a world of many rows together; 0 for a single group of lanes."""
+        return dict(self.constants).get("SOLVER_WARPS", 0)
 
     @property
     def dual_rows(self) -> int:
@@ -211,7 +222,7 @@ class Kernel:
             registers: whether matrices with nv rows are factored in registers, so that no Hessian is needed in scratch.
         """
         shapes = {f"{s.name}_{name}": dims for s in self.stages for name, dims in s.scratch}
-        memory = 0 if registers else sizes["nv"] ** 2
+        memory = 0 if registers and not self.solver_warps else sizes["nv"] ** 2
         # with two rows in a lane, the parts of four rows beyond the first 32 columns
         hessian = 4 * (self.matrix_rows - _WARP) if self.matrix_rows else memory
         if self.along_branches:

@@ -13,6 +13,7 @@ from simengine.physics.files import path_of
 from simengine.physics.stage import Stage
 
 _HERE = Path(__file__).parent
+_DIALECT = ("dialect.cuh", "lanes_gpu.cuh", "lanes_host.cuh", "scalars.cuh", "lanes.cuh", "addresses.cuh")
 _HEADERS_AFTER_MODEL = (
     "spatial.cuh",
     "tree.cuh",
@@ -58,6 +59,7 @@ _HEADERS_AFTER_MODEL = (
     "unit_rows.cuh",
     "plain_rows.cuh",
     "weighted_rows.cuh",
+    "rows_by_warps.cuh",
     "primal.cuh",
     "newton_tile.cuh",
     "tangents.cuh",
@@ -123,7 +125,7 @@ def body_sources(*kernels: Kernel) -> list[str]:
 
 def dialect() -> str:
     """The text that comes before `struct Model` in every source."""
-    return "\n".join((_HERE / name).read_text() for name in ("dialect.cuh", "addresses.cuh"))
+    return "\n".join((_HERE / name).read_text() for name in _DIALECT)
 
 
 def source_of(kernel: Kernel, definitions: list[str], entry: str, after_headers: str = "") -> str:

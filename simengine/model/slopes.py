@@ -11,7 +11,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-_PIECES_AT_ONCE = 64
+_PIECES_AT_ONCE = 128
 """Pieces of paths that a kernel holds in scratch at a time, unless a single tendon has more."""
 
 _TRN = mujoco.mjtTrn

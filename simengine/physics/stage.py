@@ -40,7 +40,8 @@ class Stage:
     Attributes:
         name: stem of the three files, and name of the device function and of the stage in traces.
         reads: fields that the body only reads.
-        writes: fields that the body writes entirely (of an arena: the part of the world at hand).
+        writes: fields that the body writes entirely (of an arena: the part of the world at hand). Of ten_J, and on GPUs
+            of actuator_moment, those are the entries in the model table. The others are zero from the start.
         updates: fields that the body reads and writes through one pointer.
         scratch: private working arrays, (name, shape for one world); a shape may use the sizes of the model, "nvp" (nv
             padded to a multiple of four) and "nrow" (the largest number of rows in the solver's size class).

@@ -133,6 +133,9 @@ _COUNTS = frozenset(
 _ROWS = frozenset(f.name for f in FIELDS if f.space == "row")
 _CONTACTS = frozenset(f.name for f in FIELDS if f.space == "contact")
 _WRITTEN_ONCE = frozenset({"ten_J", "site_xpos", "site_xmat"})  # in scratch, those of hundreds of sites fill it
+LANES_OF_A_BLOCK = 128
+"""Lanes of kernels in which a block of a GPU works on a world."""
+
 _ROWS_READ_ONCE = frozenset({"efc_J"})  # PGS works on efc_Y; without efc_J the scratch holds more rows
 
 
@@ -220,6 +223,32 @@ SMOOTH_GENERAL = Kernel(
     preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),
     min_blocks_per_multiprocessor=2,
 )
+# Long tendons and many actuators have kernels of their own, in which a block works on each world.
+TENDONS_BY_BLOCK = replace(
+    single(TENDON),
+    name="tendons_by_block",
+    preload=frozenset({"xpos", "xquat", "subtree_com", "cdof"}),
+    own_lanes=LANES_OF_A_BLOCK,
+    min_blocks_per_multiprocessor=6,
+)
+ACTUATORS_BY_BLOCK = Kernel(
+    "actuators_by_block",
+    (TENDON_VELOCITY, TRANSMISSION, ACTUATION_GENERAL),
+    direct=frozenset({"actuator_moment"}),
+    preload=frozenset({"qvel"}),
+    own_lanes=LANES_OF_A_BLOCK,
+    min_blocks_per_multiprocessor=6,
+)
+POSES_SITES = replace(
+    POSES_GENERAL,
+    name="poses_sites",
+    stages=tuple(stage for stage in POSES_GENERAL.stages if stage is not TENDON),
+)
+SMOOTH_DRIVEN = replace(
+    SMOOTH_GENERAL,
+    name="smooth_driven",
+    stages=tuple(stage for stage in SMOOTH_GENERAL.stages if stage not in ACTUATORS_BY_BLOCK.stages),
+)
 SMOOTH_ADHESION = replace(
     SMOOTH_GENERAL,
     name="smooth_adhesion",
@@ -282,6 +311,10 @@ SEARCHES = (
     single(COLLISION_COUNT),
 )
 """Contact counts as five kernels, three of which have several groups of lanes for each world."""
+
+
+COUNTING_BY_WARP = replace(single(COLLISION_GENERAL), name="counting_by_warp", own_lanes=32)
+"""Contact counts of a world by a whole warp, for models of few dofs and many pairs."""
 
 
 def post(general_rows: bool) -> Kernel:
@@ -370,10 +403,15 @@ def step_kernels(integrator: str, solver: str = SOLVE_NEWTON_UNILATERAL.name) ->
         POSES_GENERAL,
         POSITION_SITELESS,
         POSES_SITELESS,
+        POSES_SITES,
+        TENDONS_BY_BLOCK,
         *SEARCHES,
+        COUNTING_BY_WARP,
+        ACTUATORS_BY_BLOCK,
         SMOOTH,
         SMOOTH_FLUID,
         SMOOTH_GENERAL,
+        SMOOTH_DRIVEN,
         SMOOTH_ADHESION,
         INERTIA,
         FORCES,

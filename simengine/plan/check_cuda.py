@@ -17,6 +17,7 @@ from simengine.plan.variants import (
     with_branches,
     with_largest_faces,
     with_rows_in_registers,
+    with_warps,
     with_wide_matrices,
     without_some_kinds,
 )
@@ -40,6 +41,7 @@ def _every_build(args: argparse.Namespace) -> list[Job]:
     jobs += [(k, d, kernel_lanes(k, args.lanes[0]), args.arch[0]) for k in without_some_kinds() for d in args.dtype]
     jobs += [(with_rows_in_registers(d), d, 32, a) for d in args.dtype for a in args.arch]
     jobs += [(k, d, 32, args.arch[0]) for k in with_branches() for d in args.dtype]
+    jobs += [(k, "float32", kernel_lanes(k, 32), a) for k in with_warps() for a in args.arch if "float32" in args.dtype]
     jobs += [(k, "float32", 32, args.arch[0]) for k in with_wide_matrices((36, 48, 64)) if "float32" in args.dtype]
     return list(dict.fromkeys(jobs))
 

@@ -17,7 +17,7 @@ from simengine.plan.islands import for_large, island_solution
 from simengine.plan.pairs import PAIR_KERNELS
 from simengine.plan.selection import Selection, fields_needed
 from simengine.plan.tiles import in_tiles
-from simengine.plan.variants import variant_for, with_jacobian_in_memory
+from simengine.plan.variants import by_warps, variant_for, with_jacobian_in_memory
 from simengine.state.fields import (
     COLUMNS,
     FIELD,
@@ -251,6 +251,8 @@ def _solution(selection: Selection) -> Launches:
         most_rows = size_class == NUM_CLASSES - 2  # of those in scratch
         if selection.matrix_rows and most_rows and not selection.merges_solvers and kernel.solves_symmetric:
             kernel = with_jacobian_in_memory(kernel)
+        if warps := selection.warps_of(size_class):
+            kernel = by_warps(kernel, model.nv, warps)
         return of(kernel, column, member, size_class, suffix)
 
     if selection.by_stages:
@@ -267,16 +269,26 @@ def _solution(selection: Selection) -> Launches:
 
 
 def _in_two_classes(selection: Selection, of: Callable[[Kernel, str, int, int, str], Launch]) -> Launches:
-    """Rows and solver for worlds with rows, few or many, then the motion of worlds without any, and the integrator."""
+    """Rows and solver for worlds with rows, few or many, then the motion of worlds without any, and the integrator.
+
+    Where the size class decides how many lanes solve a world, each class has kernels of its own.
+    """
     integrator, solver = selection.integrator, selection.model.solver
     rows, solve = catalogue.single(catalogue.constraint(solver)), catalogue.single(catalogue.SOLVERS[solver])
     last = NUM_CLASSES - 1
     classes = [("rows_bounded", NUM_CLASSES)] if selection.row_classes > 1 else []
     if selection.row_classes == NUM_CLASSES:
         classes.append((_CLASS_COLUMNS[last], last))
+    if selection.solves_by_warps:
+        classes = [(_CLASS_COLUMNS[c], c) for c in range(1, selection.row_classes)]
+
+    def solves(member: int) -> Kernel:
+        warps = selection.warps_of(member)
+        return by_warps(solve, selection.model.nv, warps) if warps else solve
+
     fused = integrator and catalogue.is_fused(integrator, solver)  # then no kernel of its own follows
     return (
-        *(of(kernel, column, member, last, "") for column, member in classes for kernel in (rows, solve)),
+        *(of(kernel, column, member, last, "") for column, member in classes for kernel in (rows, solves(member))),
         of(catalogue.single(catalogue.UNCONSTRAINED), "rows_0", 0, 0, ""),
         *((Launch(catalogue.single(catalogue.INTEGRATORS[integrator])),) if fused else ()),
     )

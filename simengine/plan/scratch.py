@@ -45,9 +45,9 @@ def lanes_of_islands(model: ModelTable, backend: Backend) -> tuple[int, ...]:
     return (*map(backend.lanes, dense), *large)
 
 
-def column_words(backend: Backend, lanes: int) -> int:
-    """Words of scratch that linear algebra needs for the lanes of one unit."""
-    return cuda_build.column_words(lanes) if backend.name == "cuda" else 4
+def column_words(backend: Backend, lanes: int, solver_warps: int = 0) -> int:
+    """Words of scratch that linear algebra needs for the lanes of one unit, of which `solver_warps` may solve."""
+    return cuda_build.column_words(lanes, solver_warps) if backend.name == "cuda" else 4
 
 
 def scratch_plan(kernel: Kernel, sizes: Mapping[str, int], nrow: int, backend: Backend) -> ScratchPlan:
@@ -64,7 +64,8 @@ def scratch_plan(kernel: Kernel, sizes: Mapping[str, int], nrow: int, backend: B
 
 def works_in_global_memory(kernel: Kernel, lanes: int, backend: Backend) -> bool:
     """Whether a kernel has its scratch in global memory, not in shared memory, if a world of the model has `lanes`."""
-    return kernel.unit == "world" and kernel_lanes(kernel, lanes) > _LANES_OF_A_WARP and backend.name == "cuda"
+    large = kernel_lanes(kernel, lanes) > _LANES_OF_A_WARP and not kernel.in_blocks
+    return kernel.unit == "world" and large and backend.name == "cuda"
 
 
 def global_words(plan: ScratchPlan) -> int:

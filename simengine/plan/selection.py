@@ -19,6 +19,7 @@ from simengine.plan.tiles import (
     tiled_position,
     without_inertia,
 )
+from simengine.plan.variants import WARPS_OF_MANY_ROWS, WARPS_OF_MORE_ROWS
 from simengine.state.fields import FIELD, NUM_CLASSES, ROW_CLASSES, SENSED, entry_shape
 
 MERGED_WORLDS = 2048
@@ -27,9 +28,19 @@ MERGED_WORLDS = 2048
 MERGED_DUAL_WORLDS = 512
 """The same for PGS with its rows in registers."""
 
+MOST_ROWS_OF_A_WARP = 32
+"""Worlds with more rows are solved by several warps, if the backend has them and the solver is for rows of any type."""
+
 MAX_WORLDS_OWN_ADDRESSES = 1024
 """Up to this many worlds, each world adds up the counts of all worlds in less time than waiting for a scan takes."""
 
+
+FEWEST_ENTRIES_OF_A_BLOCK = 256
+"""From so many entries of the Jacobians of tendons and actuators on, a block of a GPU works on those of a world."""
+
+FEWEST_PAIRS_OF_A_WARP = 256
+"""From so many candidate pairs on, a warp counts the contacts of a world. Worlds that share a warp wait for each other
+where pairs of one of them are near."""
 
 GROUPS_OF_SEARCHES = 2**16
 """About so many groups of lanes keep a GPU busy with searches."""
@@ -52,6 +63,9 @@ class Selection:
         dual_rows: the most rows of an island that PGS has in registers; 0 if it has none there.
         tiles: whether worlds may share tiles.
         branches: whether matrices have entries along the branches of trees only.
+        lengths_by_block: whether a block of a GPU works on the tendons and actuators of a world.
+        warps: whether several warps may solve a world.
+        counts_by_warp: whether a warp counts the contacts of a world that has fewer lanes otherwise.
         by_stages: whether each stage has a kernel of its own.
     """
 
@@ -64,6 +78,9 @@ class Selection:
     dual_rows: int = 0
     tiles: bool = False
     branches: bool = False
+    lengths_by_block: bool = False
+    warps: bool = False
+    counts_by_warp: bool = False
     by_stages: bool = False
 
     @property
@@ -86,9 +103,21 @@ class Selection:
         """Whether one launch solves all bounded size classes.
 
         With rows in registers, scratch grows with the square of the rows: few worlds with room for the most rows are on
-        a multiprocessor at once.
+        a multiprocessor at once. Worlds of many rows may have more lanes than others.
         """
-        return self.merged and (not self.dual_rows or self.worlds <= MERGED_DUAL_WORLDS)
+        few = not self.dual_rows or self.worlds <= MERGED_DUAL_WORLDS
+        return self.merged and few and not self.solves_by_warps
+
+    @property
+    def solves_by_warps(self) -> bool:
+        """Whether several warps solve worlds with many rows, which the model can have."""
+        return self.warps and self.model.nefc_max > MOST_ROWS_OF_A_WARP
+
+    def warps_of(self, size_class: int) -> int:
+        """How many warps solve a world of a size class of rows together; 0 for the lanes that all its kernels have."""
+        if not self.solves_by_warps or ROW_CLASSES[min(size_class, NUM_CLASSES - 2)] <= MOST_ROWS_OF_A_WARP:
+            return 0
+        return WARPS_OF_MORE_ROWS if size_class == NUM_CLASSES - 1 else WARPS_OF_MANY_ROWS
 
     @property
     def row_classes(self) -> int:
@@ -110,8 +139,14 @@ class Selection:
         general = self.model.general_position
         if self.tiled:
             return tiled_position(self.model, self._reads_sites)
+        if self.lengths_by_block:
+            counts = catalogue.SEARCHES if self.model.nsearch else (catalogue.single(catalogue.COLLISION_GENERAL),)
+            poses = catalogue.POSES_SITES if self._reads_sites else catalogue.POSES
+            return (poses, catalogue.TENDONS_BY_BLOCK, *counts)
         if self.model.nsearch and not works_in_blocks(self.model):
             return (*fitting(self.model, catalogue.poses(True, self._reads_sites)), *catalogue.SEARCHES)
+        if self.counts_by_warp and general and not works_in_blocks(self.model):
+            return (*fitting(self.model, catalogue.poses(True, self._reads_sites)), catalogue.COUNTING_BY_WARP)
         if self.merged:
             return catalogue.position_in_two(general, self._reads_sites)
         return fitting(self.model, catalogue.position(general, self._reads_sites))
@@ -143,6 +178,8 @@ class Selection:
         model = self.model
         if self.tiled and moves_in_tiles(model):
             return ()
+        if self.lengths_by_block:
+            return (catalogue.ACTUATORS_BY_BLOCK, catalogue.SMOOTH_DRIVEN)
         if self.merged and not model.general_smooth and not model.has_adhesion:
             return catalogue.smooth_in_three(model.has_fluid)
         kernel = catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion)

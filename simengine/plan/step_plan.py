@@ -9,7 +9,7 @@ from typing import Any
 
 import mujoco
 
-from simengine.backends.base import Backend, StepShape
+from simengine.backends.base import LANE_CLASSES, Backend, StepShape
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.step_kernel import StepKernel
 from simengine.model.model_table import ModelTable
@@ -20,7 +20,7 @@ from simengine.plan.catalogue import SCAN_KERNEL
 from simengine.plan.evaluation import Evaluation, plan_evaluation
 from simengine.plan.issue import Issue, Issuing
 from simengine.plan.scratch import lanes_of_islands, lanes_of_world
-from simengine.plan.selection import Selection
+from simengine.plan.selection import FEWEST_ENTRIES_OF_A_BLOCK, FEWEST_PAIRS_OF_A_WARP, Selection
 from simengine.plan.step_kernels import MAX_GLOBAL_BYTES, StepMemory, step_kernel_for, step_memory
 from simengine.plan.text import ISSUED, evaluation_facts, phases, plan_text
 from simengine.plan.tiles import LEAST_WORLDS
@@ -130,16 +130,27 @@ class StepPlan:
             wanted: derived fields that must be valid in memory afterwards.
             ahead: whether calls are issued ahead of counts.
         """
-        model, matrix, dual, branches = self.model, 0, 0, False
+        model, matrix, dual, branches, warps = self.model, 0, 0, False, False
         if not model.has_islands:
             matrix = self.backend.matrix_rows(model.nv, self.dtype)
             by_rows = model.solver == SOLVE_PGS.name and model.opt_cone == _PYRAMIDAL
             dual = self.backend.dual_rows(model.nv, self.dtype) if by_rows else 0
+            warps = model.solver == SOLVE_NEWTON_GENERAL.name and self.backend.solves_by_warps(model.nv, self.dtype)
             branches = model.solver in _ALONG_BRANCHES and self.backend.along_branches(model.nv)
         by_stages = self.issuing.emission == "stages"
         tiles = self.backend.name == "host" and max(self.shard_sizes) >= LEAST_WORLDS and not by_stages
-        forms = matrix, dual, tiles, branches, by_stages
+        counting = self.backend.name == "cuda" and self.lanes < LANE_CLASSES[-1] and not by_stages
+        by_warp = counting and not model.finds_pairs and model.sizes["ncand"] >= FEWEST_PAIRS_OF_A_WARP
+        forms = matrix, dual, tiles, branches, self._has_lengths_by_block, warps, by_warp, by_stages
         return plan_evaluation(Selection(model, worlds, integrator, wanted, ahead, *forms), rk_stage)
+
+    @property
+    def _has_lengths_by_block(self) -> bool:
+        """Whether a block works on the tendons and actuators of a world: on a GPU, if there are many."""
+        model, warps = self.model, self.backend.name == "cuda" and self.lanes == LANE_CLASSES[-1]
+        whole = model.has_islands or model.has_adhesion or self.issuing.emission == "stages"
+        many = model.sizes["nJten"] + model.sizes["nJmom"] >= FEWEST_ENTRIES_OF_A_BLOCK
+        return warps and many and model.general_smooth and not whole
 
     def step(self, worlds: int, wanted: frozenset[str], ahead: bool) -> tuple[Evaluation, ...]:
         """Plan the evaluations of a step of a shard.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 
-from simengine.backends.base import DUAL_ROWS
+from simengine.backends.base import DUAL_ROWS, LANE_CLASSES, lanes_for
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.sources import stage_sources
 from simengine.model.model_table import ModelTable
@@ -25,6 +25,13 @@ _ALONG_BRANCHES = frozenset((catalogue.SOLVE_NEWTON_UNILATERAL, catalogue.SOLVE_
 """Stages with matrices along branches, beside those that have a form for it."""
 
 _BLOCKS_ALONG_BRANCHES = 4  # of 128 threads on a multiprocessor; shared memory lets no more worlds on it
+
+_WARP = LANE_CLASSES[-1]
+
+_THREADS_WITH_WARPS = 512  # on a multiprocessor, so that each has 128 registers
+
+WARPS_OF_MANY_ROWS, WARPS_OF_MORE_ROWS = 2, 4
+"""Warps that solve a world of many rows together, where rows are in scratch and where they are in the arena."""
 
 _BLOCKS_WITH_DUAL_ROWS = 4  # of 128 threads on a multiprocessor; with five, a thread's registers would spill
 
@@ -97,6 +104,24 @@ def with_jacobian_in_memory(kernel: Kernel) -> Kernel:
     return replace(kernel, name=f"{kernel.name}_J_in_memory", direct=(kernel.direct or frozenset()) | {"efc_J"})
 
 
+def by_warps(kernel: Kernel, dofs: int, warps: int) -> Kernel:
+    """The kernel's variant in which several warps solve a world together.
+
+    Args:
+        kernel: a kernel over worlds with Newton's method for rows of every type.
+        dofs: dofs of the model, at most 32.
+        warps: warps of a world.
+    """
+    most = lanes_for(dofs)
+    return replace(
+        kernel,
+        name=f"{kernel.name}_{warps}_warps_{most}",
+        own_lanes=_WARP * warps,
+        min_blocks_per_multiprocessor=_THREADS_WITH_WARPS // (_WARP * warps),
+        constants=(*kernel.constants, ("SOLVER_WARPS", warps), ("SOLVER_DOFS", most)),
+    )
+
+
 def along_branches(kernel: Kernel) -> Kernel:
     """The kernel's variant with symmetric matrices that have entries along the branches of trees, where it has any.
 
@@ -166,7 +191,8 @@ def with_largest_faces() -> tuple[Kernel, ...]:
 
 def without_some_kinds() -> tuple[Kernel, ...]:
     """Every variant without the code for some kinds of pairs."""
-    listing = (catalogue.POSITION_GENERAL, catalogue.single(catalogue.COLLISION_GENERAL), catalogue.SEARCHES[0])
+    alone = (catalogue.single(catalogue.COLLISION_GENERAL), catalogue.COUNTING_BY_WARP)
+    listing = (catalogue.POSITION_GENERAL, *alone, catalogue.SEARCHES[0])
     variants = (without_kinds(k, *kinds) for k in listing for kinds in product((False, True), repeat=2))
     return tuple(dict.fromkeys(variant for variant in variants if variant not in listing))
 
@@ -187,6 +213,16 @@ def with_wide_matrices(sizes: tuple[int, ...] = MATRIX_SIZES) -> tuple[Kernel, .
     launched = (form for kernel in several for form in (kernel, with_jacobian_in_memory(kernel)))
     kernels = {k.name: k for k in launched if k.solves_symmetric}
     return tuple(with_matrix_rows(kernel, size) for size in sizes for kernel in kernels.values())
+
+
+def with_warps() -> tuple[Kernel, ...]:
+    """Every variant in which several warps solve a world."""
+    kernels = [catalogue.finish("", catalogue.SOLVE_NEWTON_GENERAL.name, arena) for arena in (False, True)]
+    return tuple(
+        by_warps(kernel, dofs, WARPS_OF_MORE_ROWS if kernel.name.endswith("arena") else WARPS_OF_MANY_ROWS)
+        for kernel in kernels
+        for dofs in LANE_CLASSES
+    )
 
 
 def with_branches() -> tuple[Kernel, ...]:

@@ -8,7 +8,8 @@
     folding       a custom call as a function of JAX
     host_memory   memory of a call on a CPU: programs of compiled kernel calls
     cuda_memory   memory of a call on a GPU: graphs of kernel launches
-    library       compiles the handlers, which XLA calls, and registers them
+    handler_build compiles the handlers, which XLA calls
+    library       registers them
     host_calls    random numbers and joined arrays as custom calls on a CPU
     python_handlers, call_frame
                   handlers in Python, for machines without a C++ compiler

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from concurrent.futures import Future
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -28,6 +30,9 @@ from simengine_scheduler.cuda import graph
 _MOST_NODES = 512  # of a graph that makes several steps; a larger one takes long to build
 
 _memories: WeakKeyDictionary[Any, dict[int, Any]] = WeakKeyDictionary()
+_being_made: dict[tuple[int, int], Future[Any]] = {}
+"""Memories that a thread makes at the moment, by the numbers of the call and of the GPU."""
+_lock = Lock()  # of the two above
 
 
 class CudaMemory:
@@ -156,18 +161,38 @@ def prepare(call: Call | WeightsCall) -> None:
     number = max(1, jax.sharding.get_abstract_mesh().size)
     for gpu in jax.local_devices(backend="gpu")[:number]:
         device = gpu.local_hardware_id or 0
-        if device not in _memories.get(call, {}):
-            memory = _new(call, device)
-            library = load(call.model)
-            library.simengine_add(ctypes.c_int64(call.number), ctypes.c_int64(device), ctypes.byref(memory.structure))
+        # The thread that makes it tells errors, and a program that runs before waits for it.
+        if number > 1 or (call.number, device) not in _being_made:
+            _memory(call, device)
 
 
-def _new(call: Call | WeightsCall, device: int) -> CudaMemory | CudaWeights:
-    if call not in _memories:
-        _memories[call] = {}
-        when_gone(call, _forget, call.number, _memories[call])
-    _memories[call][device] = _made(call, device)
-    return _memories[call][device]
+def _memory(call: Call | WeightsCall, device: int) -> CudaMemory | CudaWeights:
+    """The memory of a call on a GPU. It is made here, unless it is there or another thread makes it."""
+    key = call.number, device
+    with _lock:
+        if call not in _memories:
+            _memories[call] = {}
+            when_gone(call, _forget, call.number, _memories[call])
+        if device in _memories[call]:
+            return _memories[call][device]
+        others = _being_made.get(key)
+        own: Future[Any] = _being_made.setdefault(key, Future())
+    if others is not None:
+        return others.result()
+    try:
+        memory = _made(call, device)
+        address = ctypes.c_void_p(ctypes.addressof(memory.structure))
+        load(call.model).simengine_add(ctypes.c_int64(call.number), ctypes.c_int64(device), address)
+        with _lock:
+            _memories[call][device] = memory
+        own.set_result(memory)
+        return memory
+    except BaseException as error:
+        own.set_exception(error)
+        raise
+    finally:
+        with _lock:
+            del _being_made[key]
 
 
 def _made(call: Call | WeightsCall, device: int) -> CudaMemory | CudaWeights:
@@ -192,11 +217,7 @@ def _forget(number: int, memories: dict[int, Any]) -> None:
 
 def _make(number: int, device: int, why: int, room: int) -> int:
     def work() -> int:
-        call = registered(number)
-        memory = _new(call, device)
-        structure = ctypes.addressof(memory.structure)
-        handlers("CUDA").simengine_add(ctypes.c_int64(number), ctypes.c_int64(device), ctypes.c_void_p(structure))
-        return structure
+        return ctypes.addressof(_memory(registered(number), device).structure)
 
     return answer(why, room, work, 0)
 

@@ -1,4 +1,4 @@
-"""Compiles the handlers of custom calls, which XLA calls, and registers them with JAX."""
+"""Registers the handlers of custom calls, which XLA calls, with JAX."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import atexit
 import ctypes
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from threading import Thread
 from typing import Any
 from weakref import finalize
@@ -14,7 +13,8 @@ from weakref import finalize
 import jax
 
 from simengine.errors import BackendError
-from simengine.kernels.host_build import build_library, compiler
+from simengine.kernels.host_build import compiler
+from simengine.xla.handler_build import build_handler
 from simengine.xla.python_handlers import python_handlers
 
 TARGET = "simengine_step"
@@ -27,8 +27,6 @@ JOIN, SUM_OF_LAST = "simengine_join", "simengine_sum_of_last"
 MAKE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
 GROW = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 5, ctypes.c_void_p, ctypes.c_int64)
 MAKE_ON = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
-
-_OPTIONS = ["-std=c++17", "-ldl"]
 
 
 @cache
@@ -56,20 +54,6 @@ def handlers(platform: str) -> Any:
 
 def _compiled(platform: str) -> ctypes.CDLL:
     return ctypes.CDLL(str(build_handler(platform)))
-
-
-def build_handler(platform: str) -> Path:
-    """Compile the handler of a platform, or find it in the cache. It may run in a thread, ahead of its first use.
-
-    Raises:
-        BackendError: the compiler could not compile the handler.
-    """
-    names = {"cpu": ("handler_host", "calls_host"), "CUDA": ("handler_cuda",)}[platform]
-    source = "\n".join((Path(__file__).parent / f"{name}.cpp").read_text() for name in names)
-    try:
-        return build_library(names[0], source, [*_OPTIONS, f"-I{jax.ffi.include_dir()}"])
-    except BackendError as error:
-        raise BackendError(f"XLA's handler of steps inside JAX programs could not be compiled ({error})") from error
 
 
 def when_gone(call: Any, forget: Callable[..., None], *arguments: Any) -> None:

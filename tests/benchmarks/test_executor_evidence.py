@@ -260,6 +260,21 @@ def test_lists_that_vary_on_a_gpu() -> None:
         says(sentence)
 
 
+def test_what_a_window_could_gain_on_lists_by_stages() -> None:
+    rows = json.loads((ROOT / "benchmarks/results/varying_lists_h200.json").read_text(encoding="utf-8"))["rows"]
+    assert "\n".join(varying_lists.stages_table(rows)) in PAGE
+    found = varying_lists.by_stages(rows)
+    mean = statistics.fmean(of[2] for of in found.values())
+    says(f"The mean of `serial` over the bound is {mean:.2f}")
+    below = [model for model, of in found.items() if of[2] < 1.8]
+    says(f"1.8 times is out of reach for {', '.join(below[:-1])} and {below[-1]}")
+    guide = " ".join((ROOT / "docs/scheduler.md").read_text(encoding="utf-8").split())
+    bound, polling, chained = (varying_lists.reach_of(rows, column) for column in (2, 3, 4))
+    assert f"at most {bound} times as fast" in guide
+    assert f"{chained} times with events" in guide
+    assert f"{polling} times with polling" in guide
+
+
 def test_whole_steps_of_robots_on_a_gpu() -> None:
     rows = json.loads((ROOT / "benchmarks/results/robots_whole_h200.json").read_text(encoding="utf-8"))["rows"]
     assert all(row["legal"] and row["equal"] and not row["error"] and row["bound"] for row in rows)
@@ -298,3 +313,19 @@ def test_robots_that_pause() -> None:
     says(f"take kept graphs {whole['tenth_pauses_us']:.0f} us a step on an H200")
     says(f"{found['streams', 'whole']} with whole steps and {found['streams', 'counted']} by counts")
     says(f"`serial` {found['serial', 'counted']} by counts")
+
+
+def test_robots_that_pause_with_the_longest_lists_first() -> None:
+    rows = json.loads((ROOT / "benchmarks/results/pauses_order_h200.json").read_text(encoding="utf-8"))["rows"]
+    of = {(row["together"], row["order"]): row for row in rows if row["connections"] == 8}
+    halves = of[64, "flops first"]
+    ratio = halves["tenth_pauses_us"] / halves["all_us"]
+    says(f"kept graphs take {halves['tenth_pauses_us']:.0f} us, {ratio:.2f} times a step of all robots")
+    decision = (ROOT / "docs/decisions/0013-lists-that-come-and-go.md").read_text(encoding="utf-8")
+    for words, key in (
+        ("in one graph, as they come", (2048, "as is")),
+        ("in one graph, the longest first", (2048, "flops first")),
+        ("in two graphs, the longest first", (64, "flops first")),
+    ):
+        every, some = of[key]["all_us"], of[key]["tenth_pauses_us"]
+        assert f"| {words} | {every:.0f} | {some:.0f} | {some / every:.2f} |" in decision

@@ -9,9 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.faults import gpu
 from benchmarks.faults.files import flipped, kinds, torn, with_code
 from benchmarks.faults.outcome import Outcomes
-from benchmarks.faults.processes import failing_compilers, full_disk, killed_building, killed_saving, killed_training
+from benchmarks.faults.processes import (
+    failing_compilers,
+    full_disk,
+    killed_building,
+    killed_saving,
+    killed_training,
+    run_on,
+)
 from tests.checkout import ROOT
 
 
@@ -50,3 +58,28 @@ def test_the_script_counts_and_its_exit_code_tells(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert all(row["trials"] >= 4 and not row["wrong"] for row in json.loads(done.stdout)["rows"])
+
+
+def test_faults_on_a_gpu_are_counted_by_what_was_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = iter(
+        [
+            *({"fatal": True, "call": "step", "said": "a CUDA fault was noticed at call step"},) * 3,
+            {"fatal": True, "call": "step", "said": "a fault. It was somewhere"},
+            None,
+        ]
+    )
+    monkeypatch.setattr(gpu, "_printed", lambda *_: ([told] if (told := next(said)) else [], "it died"))
+    row = gpu.writing_beyond().as_row()
+    assert (row["trials"], row["found"], len(row["wrong"])) == (len(gpu.HOW), 3, 2)
+    assert row["wrong"][-1].endswith("it died")
+    ends = [{"more": 1, "said": said, "same": True} for said in (None, "out of memory", "something else")]
+    monkeypatch.setattr(gpu, "_printed", lambda *_: ([*ends, {**ends[0], "same": False}] * 2, ""))
+    row = gpu.ending_memory().as_row()
+    assert (row["harmless"], row["found"], len(row["wrong"])) == (8, 8, 16)
+
+
+@pytest.mark.gpu
+def test_damaged_kernels_of_a_gpu_are_built_again(tmp_path: Path) -> None:
+    for fault in gpu.DAMAGES:
+        row = gpu.damaged_kernels(fault, tmp_path, run_on("cuda"), 1, 0).as_row()
+        assert (row["recovered"], row["wrong"]) == (1, [])

@@ -74,3 +74,39 @@ def sentences(rows: Sequence[Row]) -> list[str]:
         f"`auto` is within 5 % of the fastest on {within} of {len(lists)} lists",
         f"and takes at most {max(shares):.2f} times as long",
     ]
+
+
+STAGES = [
+    "| list | `serial` | bound | `serial` over bound | `serial` over `streams:completion=polling` "
+    "| `serial` over the best of `streams` |",
+    "|---|---|---|---|---|---|",
+]
+
+
+def by_stages(rows: Sequence[Row]) -> dict[str, tuple[float, float, float, float, float]]:
+    """For each model by stages: `serial` and the bound [us], and `serial` over the bound, polling and streams."""
+    found = {}
+    for name, of in by_list(rows).items():
+        model, _, form = name.partition(":")
+        if form != "emission=stages":
+            continue
+        serial, bound = of["serial"]["us_per_step"], of["serial"]["bound"]["least_us"]
+        polling = of["streams:completion=polling"]["us_per_step"]
+        chained = min(row["us_per_step"] for name, row in of.items() if name in ("streams", "streams:streams=3"))
+        found[model] = (serial, bound, serial / bound, serial / polling, serial / chained)
+    return found
+
+
+def stages_table(rows: Sequence[Row]) -> list[str]:
+    """What a window could gain at most on the lists of the ACS paper, and what windows gained."""
+    lines = list(STAGES)
+    for model, (serial, bound, *ratios) in by_stages(rows).items():
+        cells = [model, f"{serial:.0f}", f"{bound:.0f}", *(f"{ratio:.2f}" for ratio in ratios)]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def reach_of(rows: Sequence[Row], column: int) -> str:
+    """The least and the most of a column of `by_stages`."""
+    found = [of[column] for of in by_stages(rows).values()]
+    return f"{min(found):.2f} to {max(found):.2f}"

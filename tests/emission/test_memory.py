@@ -11,7 +11,14 @@ import numpy as np
 import pytest
 
 from simengine import BackendError, Simulation, load_model
-from simengine.backends.base import StepShape, along_branches_for, dual_rows_for, lanes_for, matrix_rows_for
+from simengine.backends.base import (
+    StepShape,
+    along_branches_for,
+    dual_rows_for,
+    lanes_for,
+    matrix_rows_for,
+    solves_by_warps_for,
+)
 from simengine.backends.cuda import CudaBackend
 from simengine.backends.host import HostBackend
 from simengine.emission.store import Arena, GroupStore
@@ -51,6 +58,9 @@ class GpuOnPaper(HostBackend):
 
     def matrix_rows(self, nv: int, dtype: str) -> int:
         return matrix_rows_for(nv, dtype)
+
+    def solves_by_warps(self, nv: int, dtype: str) -> bool:
+        return solves_by_warps_for(nv, dtype)
 
     def along_branches(self, nv: int) -> bool:
         return along_branches_for(nv)

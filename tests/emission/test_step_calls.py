@@ -13,7 +13,7 @@ from simengine.backends.base import StepShape
 from simengine.backends.block_shape import worlds_of_block
 from simengine.backends.cuda import step_shape
 from simengine.engines.list_engine import ListEngine
-from simengine.kernels import cuda_build
+from simengine.kernels import cuda_build, sources
 from simengine.model import ModelTable, load_table
 from simengine.plan.issue import Issue, Issuing
 from simengine.plan.step_plan import StepPlan, has_step_kernel, plan_step
@@ -197,6 +197,7 @@ def test_worlds_take_as_few_blocks_as_there_are_multiprocessors(
         (8192, 32, 14_400, 1),  # 15 worlds, not 14 or 12
         (8192, 16, 14_400, 2),  # a warp has two worlds
         (8192, 32, 57_000, 4),  # as many as alone
+        (8192, 64, 3_000, 1),  # two warps of a world wait for their whole block
     ],
 )
 def test_worlds_share_blocks_as_long_as_no_shared_memory_is_lost(
@@ -217,8 +218,7 @@ def test_no_shape_is_beyond_what_a_block_has(lanes: int) -> None:
 
 
 def test_words_of_columns_are_those_of_the_dialect() -> None:
-    text = (cuda_build.Path(cuda_build.__file__).parent / "dialect.cuh").read_text()
-    assert "#define COLUMN_WORDS (4 * LANES)" in text
+    assert "#define COLUMN_WORDS (4 * LANES)" in sources.dialect()
     assert [cuda_build.column_words(n) for n in (8, 16, 32, 128)] == [32, 64, 128, 4]
 
 

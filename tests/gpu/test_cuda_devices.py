@@ -11,9 +11,15 @@ import numpy as np
 import pytest
 
 import simengine
+import simengine_envs
 
 pytestmark = pytest.mark.gpu
 WORLDS = 4
+
+
+@pytest.fixture(autouse=True)
+def _registered() -> None:
+    simengine_envs.register_envs()
 
 
 def on_processor(shape: tuple[int, ...]) -> jax.Array:

@@ -14,3 +14,10 @@ from tests.kernels.test_pgs import FOLDERS
 @pytest.mark.parametrize("rows", [40, 100])
 def test_a_warp_has_the_bits_of_rows_added_one_by_one(tmp_path: Path, rows: int) -> None:
     passes(tmp_path / "weighted", "weighted_of_threads.cpp", rows, *FOLDERS)
+
+
+@pytest.mark.sanitizer
+@pytest.mark.parametrize(("warps", "dofs"), [(2, 8), (2, 32), (4, 16)])
+def test_several_warps_find_newton_directions(tmp_path: Path, warps: int, dofs: int) -> None:
+    sizes = (f"-DLANES={32 * warps}", f"-DSOLVER_WARPS={warps}", f"-DSOLVER_DOFS={dofs}")
+    passes(tmp_path / "warps", "warps_of_threads.cpp", 60, *FOLDERS, *sizes)

@@ -1,4 +1,5 @@
-// A warp whose lanes are 32 threads of the host: the part of the GPU's dialect that linear algebra uses.
+// A warp whose lanes are 32 threads of the host, or several warps: the part of the GPU's dialect that linear algebra
+// uses.
 #pragma once
 
 #include <pthread.h>
@@ -12,9 +13,12 @@
 #ifndef SIMENGINE_GPU
 #define SIMENGINE_GPU 1
 #endif
+#ifndef LANES
 #define LANES 32
+#endif
+#define WARP_LANES 32
 #define REAL_IS_FLOAT 0
-#define COLUMN_WORDS (4 * LANES)
+#define COLUMN_WORDS (4 * WARP_LANES)
 #define MOST_DENSE 0x7fffffff
 #define REAL_MAX 1e300
 #define REAL_EPS 2.220446049250313e-16
@@ -30,13 +34,32 @@
 #define DOF_FOR(i, n) LANE_FOR(i, n)
 
 typedef double real;
-thread_local int lane_id, lane_phase;
-pthread_barrier_t barriers[2];
+thread_local int lane_id, lane_phase, warp_phase;
+pthread_barrier_t barriers[2], warp_barriers[LANES / WARP_LANES][2];
 real slots[LANES];
 
 int lane() { return lane_id; }
 // Two barriers alternate, as in dialect.cuh: with a single one, the thread sanitizer misses races.
 void lane_sync() { pthread_barrier_wait(&barriers[lane_phase ^= 1]); }
+int warp_lane() { return lane_id % WARP_LANES; }
+int warp_index() { return lane_id / WARP_LANES; }
+void warp_sync() { pthread_barrier_wait(&warp_barriers[warp_index()][warp_phase ^= 1]); }
+real warp_get(real x, int from) {
+  slots[lane_id] = x;
+  warp_sync();
+  const real found = slots[warp_index() * WARP_LANES + from];
+  warp_sync();
+  return found;
+}
+int warp_get_int(int x, int from) { return int(warp_get(x, from)); }
+unsigned warp_ballot(int x) {
+  slots[lane_id] = x != 0;
+  warp_sync();
+  unsigned found = 0;
+  for (int i = 0; i < WARP_LANES; ++i) found |= unsigned(slots[warp_index() * WARP_LANES + i]) << i;
+  warp_sync();
+  return found;
+}
 real lane_get(real x, int from) {
   slots[lane_id] = x;
   lane_sync();
@@ -118,10 +141,12 @@ void lane_sums(real* x) {
   for (int i = 0; i < COUNT; ++i) x[i] = lane_sum(x[i]);
 }
 
+#ifndef SOLVER_WARPS  // otherwise as in registers.cuh
 struct alignas(32) Vec4 {
   real x, y, z, w;
 };
 Vec4 broadcast4(const real* p) { return {p[0], p[1], p[2], p[3]}; }
+#endif
 
 real uniform() { return rand() / real(RAND_MAX) - 0.5; }
 
@@ -129,6 +154,9 @@ real uniform() { return rand() / real(RAND_MAX) - 0.5; }
 template <typename Work>
 void run_warp(Work work) {
   for (pthread_barrier_t& barrier : barriers) pthread_barrier_init(&barrier, nullptr, LANES);
+  for (auto& pair : warp_barriers) {
+    for (pthread_barrier_t& barrier : pair) pthread_barrier_init(&barrier, nullptr, WARP_LANES);
+  }
   std::vector<std::thread> lanes;
   for (int i = 0; i < LANES; ++i) {
     lanes.emplace_back([&, i] {
@@ -138,4 +166,7 @@ void run_warp(Work work) {
   }
   for (std::thread& one : lanes) one.join();
   for (pthread_barrier_t& barrier : barriers) pthread_barrier_destroy(&barrier);
+  for (auto& pair : warp_barriers) {
+    for (pthread_barrier_t& barrier : pair) pthread_barrier_destroy(&barrier);
+  }
 }

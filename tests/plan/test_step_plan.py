@@ -11,9 +11,13 @@ from simengine.backends.host import HostBackend
 from simengine.model import ModelTable, load_table
 from simengine.physics.stage import Form
 from simengine.plan.evaluation import Await, Launch, only_for
+from simengine.plan.every_kernel import all_kernels
 from simengine.plan.issue import Issue, decide_issuing
-from simengine.plan.scratch import scratch_plan
+from simengine.plan.scratch import scratch_plan, works_in_global_memory
 from simengine.plan.step_plan import StepPlan, plan_step
+from simengine.plan.tiles import COUNTING_KERNELS
+from simengine.plan.variants import with_branches
+from simengine.zoo import pile_xml
 from tests.emission.test_memory import GpuOnPaper
 from tests.humanoids import humanoid_xml
 from tests.islands import heap
@@ -24,6 +28,8 @@ EVERYTHING = frozenset({"sensordata", "cfrc_ext", "qacc", "cacc", "energy"})
 
 
 def source_of(name: str) -> str:
+    if name == "cones":
+        return pile_xml(5, "mixed").replace("<option", '<option cone="elliptic"', 1)
     return heap(12) if name == "heap" else str(OWN[name] if name in OWN else gymnasium_path(name))
 
 
@@ -163,6 +169,16 @@ def test_small_models_have_no_kernels_of_their_size() -> None:
     assert not any("matrix" in kernel.name for kernel in on_gpu("ant", 8192).kernels(NOTHING))
 
 
+def test_several_warps_solve_worlds_of_many_rows_of_every_type() -> None:
+    launches = [
+        item for item in on_gpu("cones", 8192).step(8192, NOTHING, True)[0].launches if isinstance(item, Launch)
+    ]
+    warps = {item.kernel.solver_warps: item.nrow for item in launches if item.name.startswith("finish")}
+    assert set(warps) == {0, 2, 4}
+    assert warps[0] <= 32 < warps[2]
+    assert not any(kernel.solver_warps for kernel in on_gpu("ant", 8192).kernels(NOTHING))
+
+
 def test_a_launch_more_for_what_is_wanted() -> None:
     plan = on_gpu("ant", 8192, emission="counted")
     more = set(calls(plan, frozenset({"cfrc_ext"}))) - set(calls(plan))
@@ -201,3 +217,23 @@ def test_the_plan_is_text_and_plain_values(name: str) -> None:
 def test_backend_jax_has_no_plan() -> None:
     with pytest.raises(BackendError, match="host"):
         Simulation(source_of("two_arms"), 1, backend="jax").schedule.plan()
+
+
+def test_a_block_works_on_many_tendons(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not any("by_block" in call for call in calls(on_gpu("ragdoll", 64)))
+    monkeypatch.setattr("simengine.plan.step_plan.FEWEST_ENTRIES_OF_A_BLOCK", 1)
+    apart = on_gpu("ragdoll", 64)
+    found = calls(apart)
+    assert found.index("tendons_by_block") < found.index("actuators_by_block")
+    (smooth,) = (call for call in found if call.startswith("smooth"))
+    assert smooth.startswith("smooth_driven")
+    assert found.index("actuators_by_block") < found.index(smooth)
+    kernels = {kernel.name: kernel for kernel in apart.kernels(NOTHING)}
+    assert not works_in_global_memory(kernels["tendons_by_block"], apart.lanes, apart.backend)
+
+
+def test_fields_whose_zeros_nobody_writes_are_in_memory() -> None:
+    of_gpu = (*all_kernels(), *with_branches())
+    kernels = {"ten_J": (*of_gpu, *COUNTING_KERNELS), "actuator_moment": of_gpu}
+    for name, producing in kernels.items():
+        assert not [kernel.name for kernel in producing if name in kernel.in_scratch]

@@ -14,7 +14,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simengine_scheduler import AwaitCounts, CallError, CudaLaunch, KernelCall, Segments, make_executor, validate
+from simengine_scheduler import (
+    AwaitCounts,
+    CallError,
+    CudaLaunch,
+    Executor,
+    KernelCall,
+    Segments,
+    make_executor,
+    validate,
+)
 from simengine_scheduler.device import compile_body
 from simengine_scheduler.launch import DeviceBody, DeviceTask, Tiling
 
@@ -102,6 +111,14 @@ def bits_of_serial(bench: Bench, calls: list[KernelCall]) -> bytes:
     executor.run([calls])
     executor.close()
     return bench.bits()
+
+
+def expect_bits_of_serial(bench: Bench, calls: list[KernelCall], executor: Executor) -> None:
+    wanted = bits_of_serial(bench, calls)
+    bench.reset()
+    executor.run([calls])
+    executor.synchronize()
+    assert bench.bits() == wanted
 
 
 @pytest.mark.parametrize("window", [1, 4, 32, 64])
@@ -195,12 +212,7 @@ def test_a_stuck_list_is_named_and_the_next_one_runs(cupy: Any, bodies: Any, mer
     executor.run([[stuck, after]])
     with pytest.raises(CallError, match=r"call 'after', tile \d+, waited 0\.2 s for call 'endless', which has not end"):
         executor.synchronize()
-    calls = bench.random_calls(5, 30)
-    wanted = bits_of_serial(bench, calls)
-    bench.reset()
-    executor.run([calls])
-    executor.synchronize()
-    assert bench.bits() == wanted
+    expect_bits_of_serial(bench, bench.random_calls(5, 30), executor)
     executor.close()
 
 
@@ -249,12 +261,7 @@ def test_grids_that_do_not_fit_together_end(cupy: Any, bodies: Any, monkeypatch:
     bench = Bench(cupy, bodies)
     executor = make_executor("device", segments=bench.table, watchdog=5.0)
     for seed in range(3):
-        calls = bench.random_calls(seed, 60)
-        wanted = bits_of_serial(bench, calls)
-        bench.reset()
-        executor.run([calls])
-        executor.synchronize()
-        assert bench.bits() == wanted
+        expect_bits_of_serial(bench, bench.random_calls(seed, 60), executor)
     executor.close()
 
 
@@ -263,11 +270,8 @@ def test_a_row_of_tiles_is_waited_for_together(cupy: Any, bodies: Any, form: Any
     bench = Bench(cupy, bodies)
     for tiling in (Tiling("row", 4), Tiling("strided", 16)):
         calls = [bench.call(f"k{i}", i % 2, 1, 0, 1, 2 + i % 2, tiling=tiling) for i in range(20)]
-        wanted = bits_of_serial(bench, calls)
-        bench.reset()
         executor = make_executor("device", segments=bench.table, **form)
-        executor.run([calls])
-        assert bench.bits() == wanted
+        expect_bits_of_serial(bench, calls, executor)
         executor.close()
 
 
@@ -275,13 +279,10 @@ def test_merged_lists_of_one_class_and_of_several_are_one_launch(cupy: Any, bodi
     for kinds in ((0,), (0, 1)):
         bench = Bench(cupy, bodies)
         calls = [bench.call(f"k{i}", kinds[i % len(kinds)], 1, 0, 1, 2) for i in range(8)]
-        wanted = bits_of_serial(bench, calls)
-        bench.reset()
         executor = make_executor("device", segments=bench.table, merged=True)
-        executor.run([calls])
+        expect_bits_of_serial(bench, calls, executor)
         (loaded,) = executor._images.of.values()
         assert len(loaded.launches) == 2  # with the one that resets counters
-        assert bench.bits() == wanted
         executor.close()
 
 

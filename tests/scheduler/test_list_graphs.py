@@ -13,16 +13,39 @@ from simengine_scheduler import FixedList, KernelCall, Segments, make_executor
 from simengine_scheduler.core.hazards import conflict
 from simengine_scheduler.core.overlaps import Overlaps, bits_of
 from simengine_scheduler.launch import BufferSet
+from simengine_scheduler.planning.profiles import Need, Profile
 from simengine_scheduler.testing.called_device import CalledDevice
 from simengine_scheduler.testing.fake_device import FakeDevice
 from tests.scheduler.programs import Program, Spec, specs
 
 
+class Watched(FakeDevice):
+    """A device that notes in which order graphs are switched and launched. It may refuse to switch nodes."""
+
+    def __init__(self) -> None:
+        super().__init__(3, eagerness=0.2)
+        self.seen: list[tuple[str, int]] = []
+        self.used = set[int]()
+        self.refuses = False
+
+    def switch_nodes(self, graph: int, on: Any, off: Any) -> None:
+        if self.refuses:
+            raise RuntimeError("refused")
+        self.seen.append(("switch", graph))
+        super().switch_nodes(graph, on, off)
+
+    def launch_graph(self, graph: int, stream: int) -> None:
+        self.seen.append(("launch", graph))
+        self.used.add(stream)
+        super().launch_graph(graph, stream)
+
+
 class Herd:
     """Arrays with a list of calls each: every call multiplies and adds, so that order and number of runs show."""
 
-    def __init__(self, lists: int, calls: int = 3, **options: Any) -> None:
-        self.device, self.table = FakeDevice(3, eagerness=0.2), Segments()
+    def __init__(self, lists: int, calls: int = 3, device: Any = None, **options: Any) -> None:
+        self.device: Any = device or FakeDevice(3, eagerness=0.2)
+        self.table = Segments()
         self.values = np.ones(lists, np.int64)
         self.sets = [BufferSet() for _ in range(lists)]
         self.addends = [buffers.add("addend", 7, 8) for buffers in self.sets]
@@ -97,17 +120,45 @@ def test_lists_that_came_one_by_one_are_packed_together() -> None:
 
 
 def test_few_lists_of_a_large_graph_get_a_smaller_one_if_they_run_again_and_again() -> None:
-    herd = Herd(32)
-    herd.run(list(range(32)))
+    herd = Herd(24)
+    herd.run(list(range(24)))
     for i in range(40):
-        herd.run([i % 32, (i + 7) % 32])
+        herd.run([i % 24, (i + 7) % 24])
     assert herd.executor.built == 1
     for _ in range(20):
         herd.run([3, 4])
     assert herd.executor.built == 2
     for _ in range(20):
         herd.run([3])
-        herd.run(list(range(32)))
+        herd.run(list(range(24)))
+    assert herd.executor.built == 2
+
+
+def names(herd: Herd) -> list[list[str]]:
+    """The calls of each graph, in program order."""
+    return [[call.name for call in graph.built.calls] for graph in herd.executor._of_lists._graphs]
+
+
+def test_lists_that_take_longest_are_first() -> None:
+    long = {f"list {i} call {k}": Need("compute", 1.0, 4.0 - i) for i in (2, 1) for k in range(2)}
+    herd = Herd(4, calls=2, profile=Profile(long))
+    herd.run([0, 1, 2, 3])
+    assert names(herd) == [[f"list {i} call {k}" for k in range(2) for i in (1, 2, 0, 3)]]
+
+
+def test_lists_of_many_calls_are_in_two_graphs_and_those_that_take_longest_are_launched_first() -> None:
+    long = {f"list {i} call {k}": Need("compute", 1.0, 2.0) for i in range(1, 40, 2) for k in range(3)}
+    herd = Herd(40, device=Watched(), profile=Profile(long))
+    herd.run(list(range(40)))
+    first, second = ({name.partition(" call")[0] for name in graph} for graph in names(herd))
+    assert first == {f"list {i}" for i in range(1, 40, 2)}
+    assert second == {f"list {i}" for i in range(0, 40, 2)}
+    graphs = [graph.built.handle for graph in herd.executor._of_lists._graphs]
+    for pausing, order in (([], graphs), ([0, 1, 3], graphs), ([0, 1], graphs[::-1]), ([1], graphs)):
+        herd.device.seen.clear()
+        herd.run([i for i in range(40) if i not in pausing])
+        launched = [graph for what, graph in herd.device.seen if what == "launch"]
+        assert launched == order, pausing
     assert herd.executor.built == 2
 
 
@@ -182,6 +233,8 @@ def test_overlaps_are_the_conflicts_of_lists(emitters: list[list[Spec]], data: A
                 if any(conflict(a, b, program.segments.conflicts) for a in lists[one] for b in lists[other])
             }
             assert set(bits_of(overlaps.conflicting[one])) == wanted
+            assert bool(overlaps.some >> one & 1) == bool(wanted)
+        assert set(bits_of(overlaps.some)) <= held
 
 
 @settings(max_examples=150, deadline=None)
@@ -240,3 +293,35 @@ def test_a_scalar_of_a_list_that_paused_meanwhile_reaches_its_graph() -> None:
     BufferSet().scalar(1).value = 2  # of nobody here
     herd.run([0, 1])
     herd.run([0, 1, 2], {2: 11})
+
+
+def test_graphs_that_stay_as_they_are_are_launched_before_others_are_switched() -> None:
+    herd = Herd(6, device=Watched(), together=6)
+    herd.run([0, 1, 2, 3, 4, 5])
+    first, second, third = (graph for _, graph in herd.device.seen)
+    herd.device.seen.clear()
+    herd.run([1, 2, 3, 4])
+    assert herd.device.seen[0] == ("launch", second)
+    changed = herd.device.seen[1:]
+    assert changed in [
+        [("switch", a), ("launch", a), ("switch", b), ("launch", b)] for a, b in ((first, third), (third, first))
+    ]
+
+
+def test_a_list_that_could_not_be_switched_is_switched_in_the_next_run() -> None:
+    herd = Herd(4, device=Watched())
+    herd.run([0, 1, 2, 3])
+    herd.device.refuses = True
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="refused"):
+            herd.executor.run([herd.lists[i] for i in (0, 1, 3)])
+    herd.device.refuses = False
+    herd.run([0, 1, 3])
+    herd.run([0, 1, 2, 3])
+
+
+@pytest.mark.parametrize("together", [1000, 6])
+def test_one_graph_runs_on_the_home_stream_and_several_on_others(together: int) -> None:
+    herd = Herd(6, device=Watched(), together=together)
+    herd.run([0, 1, 2, 3, 4, 5])
+    assert herd.device.used == ({0} if together == 1000 else set(herd.executor._lanes.handles[:3]))

@@ -50,6 +50,8 @@ Argument = bytes | int | Pointer | None
 class Memory:
     """Buffers of one shard of worlds. They start poisoned: with NaN, or with POISON_INT for integers.
 
+    Only ten_J starts as zeros, because most of its entries stay zero and nobody writes them.
+
     Attributes:
         model: the model.
         dtype: "float32" or "float64".
@@ -77,6 +79,7 @@ class Memory:
         for field in FIELDS:
             self.add(field.name, np.empty(self._shape(field), np.int32 if field.kind == "int" else dtype))
         self.poison(FIELD)
+        self.arrays["ten_J"].fill(0)
         (self.header,), ints, reals = pack_models([model], dtype)
         self.add("model_ints", ints)
         self.add("model_reals", reals)

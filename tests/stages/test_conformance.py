@@ -131,6 +131,9 @@ def left_alone(stage: Stage, memory: Memory, name: str) -> np.ndarray:
         mask[...] = np.arange(mask.shape[1]) >= memory.own("pair_tally")[:, :1] + (name == "near_adr")
     if name in ("search_near", "search_found"):
         mask[...] = np.arange(mask.shape[1]) >= memory.own("pair_tally")[:, 1:2]
+    if name == "ten_J":  # entries that are not in the table are zero from the start
+        mask[...] = True
+        mask[:, *memory.model.ten_J_entry.T] = False
     if name == "lists":
         mask = np.isnan(expected(stage, "", memory)["lists"])
     return mask

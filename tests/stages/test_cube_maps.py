@@ -13,11 +13,12 @@ import pytest
 
 import simengine
 from simengine import Simulation
+from simengine.kernels import sources
 from simengine.kernels.host_build import build_library, defines
 from simengine.model.cubemaps import LOOKS_AT_ALL, CubeMap, cube_map
 
 PACKAGE = Path(simengine.__file__).parent
-SOURCES = ("kernels/dialect.cuh", "physics/math/spatial.cuh", "physics/collision/convex/hull.cuh")
+HEADERS = ("physics/math/spatial.cuh", "physics/collision/convex/hull.cuh")
 ENTRY = """
 struct Model {
   DEVICE_METHOD const real* hull_vert() const { return 0; }
@@ -41,8 +42,8 @@ extern "C" void lookup(const real* vert, int nvert, const int* adr, const int* l
 
 @cache
 def library(dtype: str) -> ctypes.CDLL:
-    dialect, *headers = ((PACKAGE / name).read_text() for name in SOURCES)
-    source = "\n".join([dialect, ENTRY, *headers, LOOKUP]).replace("#pragma once\n", "")
+    headers = ((PACKAGE / name).read_text() for name in HEADERS)
+    source = "\n".join([sources.dialect(), ENTRY, *headers, LOOKUP]).replace("#pragma once\n", "")
     return ctypes.CDLL(str(build_library("test_cube_maps", source, defines(dtype, 1))))
 
 

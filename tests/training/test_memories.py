@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import jax
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from simengine.xla import calls
+from simengine_training import programs
 from simengine_training.memories import _functions, made_ahead
 from simengine_training.worlds import environment_of
 
@@ -33,3 +35,18 @@ def test_programs_find_what_was_made(env_id: str, count: int, arguments: dict[st
 
 def test_little_is_compiled_on_the_host() -> None:
     assert made_ahead(environment_of("simengine/Ant-v5", {"backend": "host"}), 3, None) == []  # type: ignore[arg-type]
+
+
+def test_no_program_runs_before_memory_is_made(tiny: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    making: Future[Any] = Future()
+    monkeypatch.setattr(programs, "made_ahead", lambda *arguments: [making])
+    made = programs.Programs(tiny())
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(made.first_state)
+        made._first.result()
+        made._iteration.result()
+        with pytest.raises(TimeoutError):
+            running.result(0.1)
+        making.set_exception(MemoryError("full"))
+        with pytest.raises(MemoryError, match="full"):
+            running.result()

@@ -231,6 +231,12 @@ def test_a_full_disk_keeps_what_was_saved(
     assert_same(whole.folder, tmp_path)
 
 
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, tiny: Any) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(TrainingError, match=r"writing to .*file/out failed \(.*\); name another folder, or make room"):
+        simengine_training.train(tiny(), tmp_path / "file" / "out")
+
+
 def test_reward_that_is_not_finite_is_named(tmp_path: Path, tiny: Any) -> None:
     arguments = tiny(env_arguments={"backend": "host", "broken": True, "terminate": False})
     with pytest.raises(TrainingError, match="update 1 made the loss non-finite; lower learning_rate"):

@@ -18,7 +18,10 @@
     processes      what several processes do otherwise than one
     ray_cluster    trainings in the processes of a Ray cluster
     programs       the compiled programs
+    compiling      options of their compiler
+    memories       memory of steps, made while they are compiled
     run            `train`, `resume`: updates, evaluations and files
+    rows           what an update and an evaluation tell, checked
     folder, checkpoint, curve
                    the files
     numpy_policy   `NumpyPolicy`, a trained policy in NumPy alone

@@ -17,6 +17,8 @@ All but `times.csv` have the same bytes whether or not a training was interrupte
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,15 @@ from simengine_training.numpy_policy import NumpyPolicy
 
 FORMAT = 2  # of `summary.json`
 POLICY = "policy.npz"
+
+
+@contextmanager
+def writing(folder: Path, then: str) -> Iterator[None]:
+    """Turn an error of the file system into a `TrainingError`, whose sentence ends with what to do `then`."""
+    try:
+        yield
+    except OSError as error:
+        raise TrainingError(f"writing to {folder} failed ({error}); {then}") from error
 
 
 def evaluated_policy(folder: Path, update: int) -> Path:

@@ -1,4 +1,4 @@
-"""Makes an environment's memory and kernels on a GPU before its programs are traced, all calls side by side."""
+"""Makes an environment's memory and kernels on a GPU while its programs are compiled, all calls side by side."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from simengine_envs.mixed_pure import shares
 def made_ahead(env: PureEnv, count: int, pool: Executor) -> list[Future[Any]]:
     """Make memory for steps and evaluations of an environment, each in a thread of its own.
 
-    A step that is traced later finds the memory of the equal one that was made here, as long as that lives. Without
-    this, each trace would compile its kernels by itself.
+    A step that is traced meanwhile, or later, takes the memory of the equal one that is made here, as long as that
+    lives, and does not wait for it. Without this, each trace would compile its kernels by itself, before it goes on.
 
     Args:
         env: the environment, of one robot or of several.

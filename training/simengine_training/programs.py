@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
+from threading import Lock
 from typing import Any
 
 import jax
@@ -13,6 +14,7 @@ import numpy as np
 
 from simengine_envs import PureEnv, device_of
 from simengine_training.arguments import Arguments
+from simengine_training.compiling import compiled
 from simengine_training.devices import mesh_of, same_on, worlds_over
 from simengine_training.iteration import Report, TrainState, make_first_worlds, make_iteration
 from simengine_training.memories import made_ahead
@@ -28,7 +30,7 @@ _THREADS = 8
 
 
 class Programs:
-    """The programs of a training. They are compiled at once, each in a thread of its own.
+    """The programs of a training. They are traced one after the other, and compiled at once in threads of their own.
 
     Args:
         arguments: arguments of the training.
@@ -47,13 +49,12 @@ class Programs:
         self.env = environment_of(arguments.env_id, arguments.env_arguments)
         self.device = device_of(self.env.backend)
         self.mesh = mesh_of(self.device, arguments.devices)
-        self._pool = ThreadPoolExecutor(_THREADS, "compile")
-        ahead = [] if self.mesh else made_ahead(self.env, arguments.num_envs, self._pool)
-        trial = None
+        self._pool, self._tracing = ThreadPoolExecutor(_THREADS, "compile"), Lock()
+        memories = [] if self.mesh else made_ahead(self.env, arguments.num_envs, self._pool)
+        trial: PureEnv | None = None
         if arguments.eval_episodes and is_first():
-            env = environment_of(arguments.env_id, arguments.env_arguments, autoreset=False)
-            trial = env, [] if self.mesh else made_ahead(env, arguments.eval_episodes, self._pool)
-        self._made = [making.result() for making in ahead]
+            trial = environment_of(arguments.env_id, arguments.env_arguments, autoreset=False)
+            memories += [] if self.mesh else made_ahead(trial, arguments.eval_episodes, self._pool)
         with self.scope():
             self._seeds = seeds_of(arguments.seed, 0, arguments.num_envs)
             first = make_first_worlds(self.env, arguments, self.mesh)
@@ -63,16 +64,17 @@ class Programs:
             learner = jax.eval_shape(lambda: first_learner(arguments, self.network))
             self.shapes = TrainState(learner, worlds)
         iteration = make_iteration(self.env, self.network, arguments, self.mesh)
-        self._first = self._compiled(
-            first, jax.ShapeDtypeStruct(self._seeds.shape, np.uint32, sharding=self._split), out_shardings=self._split
-        )
         self._iteration = self._compiled(
             iteration,
             self._placed(self.shapes),
             donate_argnums=0,
             out_shardings=(TrainState(self._same, self._split), self._same),
         )
-        self._trial = None if trial is None else self._compile_trial(*trial)
+        self._first = self._compiled(
+            first, jax.ShapeDtypeStruct(self._seeds.shape, np.uint32, sharding=self._split), out_shardings=self._split
+        )
+        self._trial = None if trial is None else self._compile_trial(trial)
+        self._work = [*memories, self._iteration, self._first, *([self._trial] if self._trial else [])]
 
     @contextmanager
     def scope(self) -> Iterator[None]:
@@ -85,6 +87,7 @@ class Programs:
         with self.scope():
             learner = first_learner(self.arguments, self.network)
             seeds = placed(self._seeds, self._split)
+            self._wait()
             return TrainState(placed(learner, self._same), self._first.result()(seeds))
 
     def on_devices(self, state: TrainState) -> TrainState:
@@ -95,6 +98,7 @@ class Programs:
     def iterate(self, state: TrainState) -> tuple[TrainState, Report]:
         """Do one iteration. The state that it is given is used up."""
         with self.scope():
+            self._wait()
             found: tuple[TrainState, Report] = self._shared_iteration(state)
             return found
 
@@ -103,6 +107,7 @@ class Programs:
         assert self._trial is not None, "the arguments ask for no evaluation, or another process does it"
         with self.scope():
             learner = on_own_device((state.learner.params, state.learner.observations))
+            self._wait()
             found: Trial = jax.device_get(self._trial.result()(*learner, self._trial_seeds))
             return found
 
@@ -122,22 +127,33 @@ class Programs:
             high=np.asarray(high, np.float32),
         )
 
-    def _compile_trial(self, env: PureEnv, ahead: list[Future[Any]]) -> Future[Any]:
+    def _wait(self) -> None:
+        """Wait until no thread compiles programs or makes memory.
+
+        XLA captures CUDA graphs when a program runs for the first time. A capture fails if another thread makes memory
+        on that GPU.
+        """
+        for work in self._work:
+            work.result()
+
+    def _compile_trial(self, env: PureEnv) -> Future[Any]:
         self._trial_seeds = seeds_of(self.arguments.seed, 1, self.arguments.eval_episodes)
         learner = self.shapes.learner
         run = make_trial(env, self.network)
-        return self._compiled(run, learner.params, learner.observations, self._trial_seeds, after=ahead)
+        return self._compiled(run, learner.params, learner.observations, self._trial_seeds)
 
-    def _compiled(
-        self, function: Callable[..., Any], *inputs: Any, after: Iterable[Future[Any]] = (), **options: Any
-    ) -> Future[Any]:
-        """Trace and compile a function in a thread, once what it needs is made."""
+    def _compiled(self, function: Callable[..., Any], *inputs: Any, **options: Any) -> Future[Any]:
+        """Trace and compile a function in a thread.
+
+        Python runs in one thread at a time, so the program that was asked for first is traced first: the iteration,
+        which takes longest to compile.
+        """
 
         def compile_() -> Any:
-            made = [making.result() for making in after]
-            self._made += made
             with self.scope():
-                return jax.jit(function, **options).lower(*inputs).compile()
+                with self._tracing:
+                    lowered = jax.jit(function, **options).lower(*inputs)
+                return compiled(lowered, self.device)
 
         return self._pool.submit(compile_)
 

@@ -26,14 +26,17 @@ from simengine_training.folder import (
     read_summary,
     write_policy,
     write_summary,
+    writing,
 )
 from simengine_training.iteration import Report, TrainState
 from simengine_training.numpy_policy import NumpyPolicy
 from simengine_training.processes import agreed, failing_together, gathered, is_first
 from simengine_training.programs import Programs
-from simengine_training.trial import MAX_STEPS
+from simengine_training.rows import evaluation_row, update_row
 
 OnRow = Callable[[Row], None]
+_AT_FIRST = "name another folder, or make room there and start the training again"
+_LATER = "make room there, then resume the training"
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,8 @@ def train(
         began: `time.perf_counter()` at the start, from which times count; None for now.
 
     Raises:
-        TrainingError: the folder holds a training, the environment cannot be made, or the loss is not finite.
+        TrainingError: the folder holds a training or cannot be written, the environment cannot be made, or the loss is
+            not finite.
     """
     folder = Path(folder)
     began = perf_counter() if began is None else began
@@ -85,11 +89,13 @@ def train(
         if is_first():
             if (folder / "summary.json").exists():
                 raise TrainingError(f"{folder} already holds a training; resume it, or name another folder")
-            folder.mkdir(parents=True, exist_ok=True)
+            with writing(folder, _AT_FIRST):
+                folder.mkdir(parents=True, exist_ok=True)
         agreed(None)
         programs = Programs(arguments)
         if is_first():
-            write_summary(folder, {"arguments": arguments.as_dict(), "finished": False})
+            with writing(folder, _AT_FIRST):
+                write_summary(folder, {"arguments": arguments.as_dict(), "finished": False})
         agreed(None)
         check_shared(folder)
         run = _Run(programs, folder, programs.first_state(), 0, began)
@@ -147,9 +153,10 @@ class _Run:
         self.programs, self.arguments, self.folder = programs, programs.arguments, folder
         self.state, self.updates = state, updates
         names = ("curve", "evaluations", "times")
-        self.curve, self.evaluations, self.times = (
-            RowFile(folder / f"{name}.csv", updates, is_first()) for name in names
-        )
+        with writing(folder, _LATER):
+            self.curve, self.evaluations, self.times = (
+                RowFile(folder / f"{name}.csv", updates, is_first()) for name in names
+            )
         earlier = self.times.rows[-1]["seconds"] if self.times.rows else 0.0
         self.began = began - earlier
         self.piece_began = began
@@ -160,14 +167,10 @@ class _Run:
     def finish(self, on_row: OnRow | None, max_seconds: float | None) -> Result:
         """Do the remaining updates, or as many as the time allows."""
         self.on_row = on_row
-        try:
+        with writing(self.folder, _LATER):
             with self.picture:
                 finished = self._updates(max_seconds)
             return self._conclude(finished)
-        except OSError as error:
-            raise TrainingError(
-                f"writing to {self.folder} failed ({error}); make room there, then resume the training"
-            ) from error
 
     def _updates(self, max_seconds: float | None) -> bool:
         """Do updates, and return whether the training is done."""
@@ -197,26 +200,9 @@ class _Run:
         """Write the row of an update."""
         if pending is None:
             return
-        updates, found = pending[0], jax.device_get(pending[1])
-        parts = {name: float(value) for name, value in found.parts.items()}
-        if not np.isfinite(list(parts.values())).all():
-            raise TrainingError(
-                f"update {updates} made the loss non-finite; lower learning_rate or max_grad_norm, "
-                "or look for rewards that are not finite"
-            )
-        self._check_stalled(int(found.episodes.stalled))
-        row: Row = {
-            "update": updates,
-            "env_steps": updates * self.arguments.batch_size,
-            "episodes": int(found.episodes.number),
-            "return_sum": float(found.episodes.returns),
-            "length_sum": int(found.episodes.lengths),
-        }
-        latest = [*self.curve.rows[-curve.MEAN_OVER :], row]
-        row["return_mean"] = curve.latest_mean(latest, "return_sum")
-        row["length_mean"] = curve.latest_mean(latest, "length_sum")
-        self.curve.append(row | parts)
-        self._tell(row | parts)
+        row = update_row(jax.device_get(pending[1]), pending[0], self.arguments, self.curve.rows)
+        self.curve.append(row)
+        self._tell(row)
 
     def _tell(self, row: Row) -> None:
         seconds = round(perf_counter() - self.began, 3)
@@ -237,7 +223,8 @@ class _Run:
         self.picture.draw(self.curve.rows, self.evaluations.rows)
 
     def _evaluate(self) -> None:
-        row: Row = agreed(self._evaluated() if is_first() else None)
+        own = evaluation_row(self.programs.evaluate(self.state), self.updates, self.arguments) if is_first() else None
+        row: Row = agreed(own)
         self.evaluations.append(row)
         best, self.best = self.best, max(self.best, row["return_mean"])
         if is_first():
@@ -246,37 +233,6 @@ class _Run:
             if self.best > best:
                 write_policy(self.folder / POLICY, policy)
         self._tell(row)
-
-    def _evaluated(self) -> Row:
-        """The row of an evaluation of the policy."""
-        found = self.programs.evaluate(self.state)
-        if found.running.any():
-            raise TrainingError(
-                f"an episode of {self.arguments.env_id} has not ended after {MAX_STEPS} steps; give the environment a "
-                "time limit, or train with eval_episodes=0"
-            )
-        self._check_stalled(int(found.stalled.sum()))
-        returns = found.returns.astype(np.float64)
-        if bad := int((~np.isfinite(returns)).sum()):
-            raise TrainingError(
-                f"{bad} of {len(returns)} episodes of the evaluation after update {self.updates} have returns that are "
-                f"not finite; look for rewards of {self.arguments.env_id} that are not finite"
-            )
-        return {
-            "update": self.updates,
-            "env_steps": self.updates * self.arguments.batch_size,
-            "return_mean": float(returns.mean()),
-            "return_std": float(returns.std()),
-            "length_mean": float(found.lengths.mean()),
-        }
-
-    def _check_stalled(self, count: int) -> None:
-        """Raise TrainingError if worlds stood still."""
-        if count:
-            raise TrainingError(
-                f"worlds of {self.arguments.env_id} stood still in {count} steps, since the memory for contacts or "
-                "constraint rows was full; give the environment more room by its arguments nconmax and njmax"
-            )
 
     def _conclude(self, finished: bool) -> Result:
         summary: dict[str, Any] = {

@@ -23,10 +23,12 @@ class Overlaps:
 
     Attributes:
         conflicting: for each list the set of lists that it conflicts with, without itself.
+        some: the set of lists that conflict with some other.
     """
 
     def __init__(self, conflicts: list[tuple[int, ...]]) -> None:
         self.conflicting: dict[int, int] = {}
+        self.some = 0
         self._conflicts = conflicts
         self._touched: dict[int, tuple[frozenset[int], frozenset[int]]] = {}  # list -> what it reads, what it writes
         self._readers: dict[int, int] = {}  # segment -> the lists that read it
@@ -54,6 +56,7 @@ class Overlaps:
         for other in bits_of(found):
             self.conflicting[other] |= own
         self.conflicting[number] = found
+        self.some |= found | (own if found else 0)
         self._touched[number] = frozenset(reads), frozenset(writes)
         for table, segments in ((self._readers, reads), (self._writers, writes)):
             for segment in segments:
@@ -62,8 +65,11 @@ class Overlaps:
     def remove(self, number: int) -> None:
         """Remove a list. Its number is free afterwards. Raises KeyError if there is no such list."""
         others = ~(1 << number)
+        self.some &= others
         for other in bits_of(self.conflicting.pop(number)):
             self.conflicting[other] &= others
+            if not self.conflicting[other]:
+                self.some &= ~(1 << other)
         for table, segments in zip((self._readers, self._writers), self._touched.pop(number), strict=True):
             for segment in segments:
                 table[segment] &= others

@@ -1,13 +1,13 @@
 """The automatic executor: candidates take turns on real runs, until the fastest is known.
 
-    runs     1 .. 4        5 .. 8   9 .. 12       ...    then
-    turn of  graph-cached  streams  graph-cached  ...    graph-cached
-             └─ first turns: not timed ─┘└─ timed ─┘     └─ the fastest, untimed
+    runs     1 .. 4        5 .. 8    9   10 .. 13      ...    then
+    turn of  graph-cached  streams   graph-cached      ...    graph-cached
+             └ first turns: not timed ┘  └── timed ──┘        └ the fastest, untimed
 
-A turn is a few runs. Candidates that take far longer than the best have no further turns, unless they get faster from
-turn to turn. If what is run changes much afterwards, in kind or length, candidates take turns again. If the second was
-close, the two take turns once more after 128 runs, and after four times as many runs each time, since a trial may have
-been disturbed.
+A turn is a few runs, of which the first is not timed: caches hold what another candidate needed. Candidates that take
+far longer than the best have no further turns, unless they get faster from turn to turn. If what is run changes much
+afterwards, in kind or length, candidates take turns again. If the second was close, the two take turns once more after
+512 runs, and after four times as many runs each time, since a trial may have been disturbed.
 
 Invariants
     1. One candidate runs each run, and everything has completed before another candidate takes a turn. Every executor
@@ -38,13 +38,15 @@ CANDIDATES = {
 }
 """By device, the likeliest first. `graph` is not there, since `graph-cached` does the same with lists that are new."""
 
-_RUNS = 4  # of a turn
+_RUNS = 4  # of a turn; more, so that what happens at its ends counts little,
+_LEAST = 0.005  # until they have taken so long [s],
+_MOST = 16  # or there are so many
 _ENOUGH = 0.02  # a turn ends earlier if its runs have taken so long [s]
 _FAR = 1.3  # a candidate that took so many times as long as the best, in two turns, has no further turns
 _WATCHED = 32  # runs after the choice that are compared with those of the trials; twice as many after each new trial
 _CLOSE = 1.1  # candidates that take at most so many times as long as the best have more turns
 _NEAR = 1.5  # if the second took at most so many times as long, the two take turns once more,
-_AGAIN = 128  # after so many runs; four times as many each time
+_AGAIN = 512  # after so many runs; four times as many each time
 _CLEARLY = 0.97  # another candidate must take less than this share of the time of the first, since trials are noisy
 
 
@@ -247,6 +249,7 @@ class AutoExecutor(Executor):
         if not turn.runs:
             candidate.executor.synchronize()
             turn.seconds = 0.0
+        timed = turn.warm or candidate.long or not candidate.turns
         began = perf_counter()
         try:
             trace = run(candidate.executor)
@@ -258,10 +261,13 @@ class AutoExecutor(Executor):
             self._drop(candidate)
             self._next_turn()
             return self._try(run, times) if self._chosen is None else run(self._chosen.executor)
+        if not timed:
+            turn.warm = True
+            return trace
         turn.seconds += perf_counter() - began
         turn.runs += 1
         turn.calls += times * trace.counters.calls
-        if turn.runs == _RUNS or turn.seconds > _ENOUGH:
+        if turn.seconds > _ENOUGH or turn.runs >= (_RUNS if turn.seconds >= _LEAST or not candidate.turns else _MOST):
             began = perf_counter()
             candidate.executor.synchronize()
             turn.seconds += perf_counter() - began

@@ -110,6 +110,10 @@ class GraphBuilder:
         shape = self.shape(calls)
         return BuiltGraph(calls, shape, self.instantiate(calls, shape, updatable=updatable), keys)
 
+    def seconds(self, calls: Sequence[KernelCall]) -> float:
+        """How long calls take one after another, by the profile. Without one this is good for comparisons only."""
+        return sum(self._profile.need(call).seconds for call in calls)
+
     def shape(self, calls: Sequence[KernelCall], recorder: Recorder | None = None) -> Shape:
         """Work out the shape of the graph of a run of calls. The time for it counts as the time of the hazard check."""
         began = perf_counter()

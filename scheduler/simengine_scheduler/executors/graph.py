@@ -11,8 +11,8 @@ Invariants
     1. A node waits for the earlier calls of its graph that conflict with it, without waits that others imply. A planner
        decides the order in which nodes are made and which of them form a chain. It adds no waits.
     2. Graphs of a run are launched on one stream, so each comes after the one before. Graphs of lists that do not wait
-       for each other take streams in turn. The streams wait for the home stream before their first graph, and the home
-       stream waits for them after the last.
+       for each other take streams in turn, and one alone takes the home stream. The streams wait for the home stream
+       before their first graph, and the home stream waits for them after the last.
     3. An awaited call has completed once its graph has. The host polls an event behind the graph.
     4. A graph holds arguments as they were packed. It is built again once a buffer of its calls has moved. In a graph
        of lists, the nodes of that list get other arguments.
@@ -114,7 +114,7 @@ class GraphExecutor(Executor):
         if graph is None and self._of_lists is not None:
             prepared = self._of_lists.prepare(lists)
             if prepared is not None:
-                return self._launch_lists(prepared, home, trace)
+                return self._launch_lists(self._of_lists, prepared, home, trace)
         if graph is None:
             graph = self._build(key, tuple(iter(Feeder(lists, lambda seq: True).pull, None)), tuple(lists))
         if graph.calls:
@@ -127,16 +127,21 @@ class GraphExecutor(Executor):
         trace.counters.add_waits(graph.shape.asked, graph.shape.edges)
         return trace
 
-    def _launch_lists(self, lists: ListRun, home: int, trace: Trace) -> Trace:
-        """Launch graphs of lists that do not wait for each other, each on the next stream."""
-        with CudaRun(self.name, self._driver, self._lanes.handles) as run:
-            self._lanes.begin(home)
+    def _launch_lists(self, of_lists: ListGraphs, lists: ListRun, home: int, trace: Trace) -> Trace:
+        """Launch graphs of lists that do not wait for each other: one alone on the home stream, or each on the next."""
+        lanes, alone = self._lanes, len(lists.graphs) == 1
+        with CudaRun(self.name, self._driver, lanes.handles) as run:
+            if not alone:
+                lanes.begin(home)
             for number, graph in enumerate(lists.graphs):
                 run.latest = graph.built.calls[-1]
-                self._driver.launch_graph(graph.built.handle, self._lanes.use(number % len(self._lanes.handles)))
-            self._lanes.join(home)
-        trace.counters.calls = lists.calls
-        trace.counters.add_waits(lists.asked, lists.edges)
+                of_lists.switch(graph)
+                stream = home if alone else lanes.use(number % len(lanes.handles))
+                self._driver.launch_graph(graph.built.handle, stream)
+            if not alone:
+                lanes.join(home)
+        trace.counters.calls = lists.total.calls
+        trace.counters.add_waits(lists.total.asked, lists.total.edges)
         return trace
 
     def _find(self, key: tuple[int, ...]) -> BuiltGraph | None:

@@ -7,8 +7,11 @@ Invariants
     1. Lists of one graph run together only if none of them must wait for another. So no edge leads from list to list.
     2. A list is in one graph. A list that is new gets a place in a new graph, and no other list is touched.
     3. Before a graph is launched, the nodes of exactly those of its lists that run are enabled. A launch that is under
-       way keeps the nodes that it had.
-    4. A node has the arguments of its launch as they are. They are set again once a buffer of the list has moved.
+       way keeps the nodes that it had. So graphs that need no change are launched first, and the device runs them while
+       nodes of the others are switched.
+    4. Lists that take longest are first in a graph, and in the first of several. Otherwise the device would end with
+       them alone. Lists of many calls are in two graphs, of which the device runs one while the other is launched.
+    5. A node has the arguments of its launch as they are. They are set again once a buffer of the list has moved.
 """
 
 from __future__ import annotations
@@ -22,8 +25,9 @@ from ..core.overlaps import Overlaps, bits_of
 from ..cuda.driver import Driver
 from ..launch.arguments import BufferSet
 from .built_graphs import GraphBuilder
-from .list_places import ListGraph, ListRun, Place, Running
+from .list_places import ListGraph, ListRun, Place, Weights
 
+_HALVED = 96  # calls, from which on lists are put into two graphs; the host launches so many in about 40 us
 _SPREAD = 8  # graphs that a run may have beyond the fewest, before its lists are packed anew
 _SPARSE = 4  # lists are packed anew if their graphs hold more than so many times the calls that run,
 _SETTLED = 8  # and if the same lists have run so many times in a row
@@ -53,7 +57,8 @@ class ListGraphs:
         self._free: list[int] = []  # numbers of lists that were forgotten
         self._runs = 0
         self._alike = 0  # runs of the same lists since others ran
-        self._latest: Running | None = None
+        self._latest: ListRun | None = None
+        self._weights = Weights()
         self._buffers: list[Any] = []  # of all lists,
         self._epochs: list[int] = []  # and the epochs for which their nodes have arguments
         self._changes = -1  # of all sets of buffers when the epochs were compared
@@ -62,66 +67,53 @@ class ListGraphs:
         return len(self._graphs)
 
     def prepare(self, lists: Sequence[FixedList]) -> ListRun | None:
-        """Switch exactly these lists on. Returns None if one of them must wait for another, or comes twice."""
+        """Find graphs of exactly these lists, for `switch`.
+
+        Returns None if one of the lists must wait for another, or comes twice.
+        """
         key = tuple(map(id, lists))
         latest = self._latest
         self._alike = self._alike + 1 if latest is not None and latest.key == key else 0
         if latest is not None and self._alike != _SETTLED and not self._have_moved():
             if self._alike:
-                return latest.run
+                return latest
             if (run := self._change(latest, key)) is not None:
                 return run
         return self._prepare_all(lists, key)
 
-    def _change(self, latest: Running, key: tuple[int, ...]) -> ListRun | None:
-        """Switch lists by what differs from the latest run.
+    def _change(self, latest: ListRun, key: tuple[int, ...]) -> ListRun | None:
+        """Find graphs by what differs from the latest run.
 
         Returns None, and changes nothing, where that does not suffice: a list is new, or waits for another, or lists
         should be packed anew, or graphs dropped.
         """
-        ids = set(key)
-        if len(ids) < len(key):
+        try:
+            total = self._weights.total(key)
+        except KeyError:
             return None
-        places, conflicting = self._places, self._overlaps.conflicting
-        members, (graphs, calls, asked, edges) = latest.members, latest.run
-        left = [places[own] for own in latest.ids - ids]
-        for place in left:
-            members ^= place.bit
-            calls, asked, edges = calls - place.size, asked - place.asked, edges - place.edges
-        joined = []
-        for new in ids - latest.ids:
-            known = places.get(new)
-            if known is None or known.graph is None:
-                return None
-            if known.graph not in graphs:
-                graphs = [*graphs, known.graph]
-            joined.append(known)
-            members |= known.bit
-            calls, asked, edges = calls + known.size, asked + known.asked, edges + known.edges
-        for known in joined:
-            if conflicting[known.number] & members:
-                return None
-        for graph in graphs:
-            if not graph.members & members:
-                graphs = [graph for graph in graphs if graph.members & members]
-                break
-        too_many = len(self._graphs) > self._most and graphs is not latest.run.graphs
-        if too_many or self._are_scattered(graphs, len(ids), calls):
+        members, overlaps = total.members, self._overlaps
+        if members.bit_count() < len(key):
+            return None
+        joined = members & ~latest.total.members & overlaps.some
+        if joined and any(overlaps.conflicting[number] & members for number in bits_of(joined)):
+            return None
+        graphs = [graph for graph in self._graphs if graph.members & members]
+        too_many = len(self._graphs) > self._most and set(graphs) != set(latest.graphs)
+        if too_many or self._are_scattered(graphs, len(key), total.calls):
             return None
         self._runs += 1
-        self._latest = None  # until the nodes are switched, which may fail
-        for graph in graphs:
-            graph.used = self._runs
-            if graph in latest.run.graphs:
-                self._switch_some(graph, members, left, joined)
-            else:
-                self._switch(graph, members)
-        run = ListRun(graphs, calls, asked, edges)
-        self._latest = Running(key, ids, members, run)
+        self._latest = run = ListRun(key, self._in_turn(graphs, members), total)
         return run
 
+    def _in_turn(self, graphs: Sequence[ListGraph], running: int) -> list[ListGraph]:
+        """Note which lists of some graphs run. Returns the graphs, those first whose nodes need not be switched."""
+        for graph in graphs:
+            graph.used = self._runs
+            graph.wanted = graph.members & running
+        return sorted(graphs, key=ListGraph.must_switch)
+
     def _prepare_all(self, lists: Sequence[FixedList], key: tuple[int, ...]) -> ListRun | None:
-        """Switch lists, and look at each of them."""
+        """Find graphs of lists, and look at each list."""
         lists = [fixed for fixed in lists if fixed]
         ids = {id(fixed) for fixed in lists}
         if len(ids) < len(lists):
@@ -144,16 +136,13 @@ class ListGraphs:
         if self._are_scattered(graphs, len(places), sum(len(place.nodes) for place in places)):
             self._pack(places)
             graphs = self._of(places)
-        for graph in graphs:
-            self._switch(graph, running)
+        graphs = self._in_turn(graphs, running)
         for place in places:
             if place.has_moved():
                 self._set_arguments(place)
         self._drop_others()
-        calls = sum(len(place.nodes) for place in places)
-        run = ListRun(graphs, calls, sum(place.asked for place in places), sum(place.edges for place in places))
         self._note_buffers()
-        self._latest = Running(key, ids, running, run)
+        self._latest = run = ListRun(key, graphs, self._weights.total(ids))
         return run
 
     def _have_moved(self) -> bool:
@@ -183,12 +172,9 @@ class ListGraphs:
         return place
 
     def _of(self, places: Sequence[Place]) -> list[ListGraph]:
-        """Return the graphs of some lists, and note that they are used."""
-        graphs = list(dict.fromkeys(place.graph for place in places))
-        for graph in graphs:
-            assert graph is not None
-            graph.used = self._runs
-        return graphs  # type: ignore[return-value]
+        """Return the graphs of some lists, in the order in which they were made."""
+        wanted = {place.graph for place in places}
+        return [graph for graph in self._graphs if graph in wanted]
 
     def _are_scattered(self, graphs: Sequence[ListGraph], lists: int, calls: int) -> bool:
         """Whether lists would be launched with much fewer graphs, or far smaller ones, if they were packed anew.
@@ -199,17 +185,23 @@ class ListGraphs:
         """
         if len(graphs) <= 1 and lists == sum(len(graph.places) for graph in graphs):
             return False
-        fewest = -(-calls // self._together)
+        fewest = -(-calls // min(self._together, self._share(calls)))
         most = min(lists, fewest + _SPREAD)  # lists of more than half the room have a graph each
         full = 2 * fewest
         sparse = self._alike >= _SETTLED and sum(graph.size for graph in graphs) > _SPARSE * calls
         return sparse or len(graphs) > max(most, full)
 
+    @staticmethod
+    def _share(calls: int) -> int:
+        """How many calls each graph should have, if lists have so many together."""
+        return calls if calls < _HALVED else -(-calls // 2)
+
     def _pack(self, places: Sequence[Place]) -> None:
-        """Put lists into new graphs, as many into each as there is room for."""
+        """Put lists into new graphs, as many into each as there is room for, those first that take longest."""
+        share = self._share(sum(len(place.fixed) for place in places))
         group, calls = list[Place](), 0
-        for place in places:
-            if group and calls + len(place.fixed) > self._together:
+        for place in sorted(places, key=lambda place: -self._builder.seconds(place.fixed)):
+            if group and (calls >= share or calls + len(place.fixed) > self._together):
                 self._build(group)
                 group, calls = [], 0
             group.append(place)
@@ -227,6 +219,7 @@ class ListGraphs:
             if place.graph is not None:
                 self._leave(place)
         self._graphs.append(ListGraph(built, places, [place for place, _ in turns]))
+        self._weights.of.update((id(place.fixed), place.weight()) for place in places)
 
     def _leave(self, place: Place) -> None:
         """Take a list out of its graph, whose nodes are switched off for good."""
@@ -234,8 +227,9 @@ class ListGraphs:
         assert graph is not None
         if graph.on & place.bit:
             self._driver.switch_nodes(graph.built.handle, (), place.nodes)
-        del graph.places[place.number]
+        del graph.places[place.bit]
         graph.on &= ~place.bit
+        graph.wanted &= ~place.bit
         graph.members ^= place.bit
         place.graph = None
         if not graph.places:
@@ -247,25 +241,19 @@ class ListGraphs:
             self._driver.update_graph(place.graph.built.handle, node, call.launch)
         place.note_epochs()
 
-    def _switch(self, graph: ListGraph, running: int) -> None:
-        """Enable the nodes of the lists that run, and disable all others. Only what changes is touched."""
-        wanted = graph.members & running
-        if wanted == graph.on:
+    def switch(self, graph: ListGraph) -> None:
+        """Enable the nodes of the lists that run in a graph, and disable all others. Only what changes is touched."""
+        wanted = graph.wanted
+        changed = graph.on ^ wanted
+        if not changed:
             return
-        on, off = list[int](), list[int]()
-        for number in bits_of(graph.on ^ wanted):
-            (on if wanted >> number & 1 else off).extend(graph.places[number].nodes)
+        on, off, places = list[int](), list[int](), graph.places
+        while changed:
+            bit = changed & -changed
+            changed ^= bit
+            (on if bit & wanted else off).extend(places[bit].nodes)
         self._driver.switch_nodes(graph.built.handle, on, off)
         graph.on = wanted
-
-    def _switch_some(self, graph: ListGraph, running: int, left: Sequence[Place], joined: Sequence[Place]) -> None:
-        """Do the same where only these lists may differ from what is enabled."""
-        if graph.on == graph.members & running:
-            return
-        on = [node for place in joined if place.graph is graph for node in place.nodes]
-        off = [node for place in left if place.graph is graph for node in place.nodes]
-        self._driver.switch_nodes(graph.built.handle, on, off)
-        graph.on = graph.members & running
 
     def _drop_others(self) -> None:
         """Forget the graphs unused for longest, beyond the number that is stored, but none of the latest run."""
@@ -280,6 +268,7 @@ class ListGraphs:
     def _forget(self, place: Place) -> None:
         self._overlaps.remove(place.number)
         del self._places[id(place.fixed)]
+        self._weights.of.pop(id(place.fixed), None)
         self._free.append(place.number)
 
     def _destroy(self, graph: ListGraph) -> None:
@@ -292,4 +281,5 @@ class ListGraphs:
             self._driver.destroy_graph(graph.built.handle)
         self._graphs.clear()
         self._places.clear()
+        self._weights.of.clear()
         self._latest = None

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ..core.calls import FixedList
 from .built_graphs import BuiltGraph
+
+_FIELD = 32  # bits of a count in the weight of a list
+_COUNT = (1 << _FIELD) - 1
+_COUNTS = 3 * _FIELD
 
 
 class Place:
@@ -26,6 +30,10 @@ class Place:
         self.buffers = list(sets.values())
         self.note_epochs()
 
+    def weight(self) -> int:
+        """A number whose sum over lists says which lists they are, and what they have in all: see `Weights`."""
+        return self.bit << _COUNTS | self.edges << 2 * _FIELD | self.asked << _FIELD | self.size
+
     def has_moved(self) -> bool:
         """Whether a buffer of the list has moved since its arguments were set last."""
         return [buffers.epoch for buffers in self.buffers] != self.epochs
@@ -40,22 +48,23 @@ class ListGraph:
 
     Attributes:
         built: the graph.
-        places: its lists.
+        places: its lists by their bits.
         size: how many nodes it has.
         members: the same, as a bit set of their numbers.
         on: those of them whose nodes are enabled.
+        wanted: those of them that run, whose nodes must be enabled before the graph is launched.
         used: number of the run that launched it last.
     """
 
-    __slots__ = ("built", "members", "on", "places", "size", "used")
+    __slots__ = ("built", "members", "on", "places", "size", "used", "wanted")
 
     def __init__(self, built: BuiltGraph, places: Sequence[Place], owners: Sequence[Place]) -> None:
         self.built = built
-        self.places = {place.number: place for place in places}
+        self.places = {place.bit: place for place in places}
         self.size = len(owners)
         self.used = 0
         self.members = sum(place.bit for place in places)
-        self.on = self.members
+        self.on = self.wanted = self.members
         for place in places:
             place.graph, place.nodes = self, []
             place.asked = place.edges = 0
@@ -66,30 +75,43 @@ class ListGraph:
             owner.asked += shape.asked_by[seq]
             owner.edges += len(shape.waits[seq])
 
+    def must_switch(self) -> bool:
+        """Whether lists must be switched on or off before the graph is launched."""
+        return self.on != self.wanted
 
-class ListRun(NamedTuple):
-    """What runs: the graphs to launch, and the calls, the waits that hazards ask for and the edges that are enabled."""
 
-    graphs: list[ListGraph]
+class Weights:
+    """Weights of lists by their id(), so that one sum tells all of many lists.
+
+    Attributes:
+        of: the weight of each list.
+    """
+
+    def __init__(self) -> None:
+        self.of: dict[int, int] = {}
+
+    def total(self, key: Iterable[int]) -> Total:
+        """Add up the weights of lists. Raises KeyError for a list that has none."""
+        total = sum(map(self.of.__getitem__, key))
+        calls, asked, edges = total & _COUNT, total >> _FIELD & _COUNT, total >> 2 * _FIELD & _COUNT
+        return Total(total >> _COUNTS, calls, asked, edges)
+
+
+class Total(NamedTuple):
+    """Some lists: their numbers as a bit set, their calls, the waits that hazards ask for, and their edges.
+
+    A list that was added twice carries into another bit, so there are fewer bits than lists then.
+    """
+
+    members: int
     calls: int
     asked: int
     edges: int
 
 
-class Running:
-    """The lists that are switched on.
+class ListRun(NamedTuple):
+    """What runs: the id() of each list in the order in which they were given, the graphs to launch, and the total."""
 
-    Attributes:
-        key: the id() of each, in the order in which they were given.
-        ids: the same as a set.
-        members: their numbers, as a bit set.
-        run: what runs.
-    """
-
-    __slots__ = ("ids", "key", "members", "run")
-
-    def __init__(self, key: tuple[int, ...], ids: set[int], members: int, run: ListRun) -> None:
-        self.key = key
-        self.ids = ids
-        self.members = members
-        self.run = run
+    key: tuple[int, ...]
+    graphs: list[ListGraph]
+    total: Total

@@ -66,9 +66,13 @@ class Candidate:
 
     @property
     def typical(self) -> float:
-        """The mean of the better half of its latest turns [s]. A single candidate has no turns, and its time is 0."""
+        """The mean of the better half of its latest turns [s], because other programs disturb some.
+
+        If graphs are made in them again and again, it is the mean of all of them, since those turns are no better than
+        what will follow. A single candidate has no turns, and its time is 0.
+        """
         latest = self.times[-(_ROUNDS if any(self.made) else _CLOSE_ROUNDS) :]
-        best = sorted(latest)[: (len(latest) + 1) // 2]
+        best = latest if any(self.made[-_CLEAN:]) else sorted(latest)[: (len(latest) + 1) // 2]
         return sum(best) / len(best) if best else 0.0
 
     def note(self, turn: Turn) -> None:
@@ -114,8 +118,9 @@ class Lists:
 
 @dataclass
 class Turn:
-    """What the runs of a turn took so far."""
+    """What the timed runs of a turn took so far, and whether there was one before them."""
 
+    warm: bool = False
     runs: int = 0
     calls: int = 0
     seconds: float = 0.0

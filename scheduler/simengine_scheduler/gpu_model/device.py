@@ -21,7 +21,7 @@ from .batches import Batch, NodeBatch
 from .clock import Clock
 from .processors import Kernel, Processors
 from .spec import GpuSpec
-from .tickets import TicketBatch
+from .tickets import ReadyBatch, TicketBatch
 
 
 class Marker:
@@ -71,7 +71,8 @@ class Device:
     """
 
     def __init__(self, spec: GpuSpec, clock: Clock, persistent: bool = False) -> None:
-        self._batch = TicketBatch if persistent else NodeBatch
+        tickets = TicketBatch if spec.wake is None else ReadyBatch
+        self._batch = tickets if persistent else NodeBatch
         self.spec = spec
         self.clock = clock
         self.processors = Processors(spec, clock)

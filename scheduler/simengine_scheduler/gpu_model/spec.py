@@ -80,6 +80,8 @@ class GpuSpec:
         admit: persistent kernel: for the window to take in a call.
         ticket: persistent kernel: for a block to take a tile.
         release: persistent kernel: from the end of a call to the start of one that waited for it.
+        wake: persistent kernel: from when a call is ready until blocks may take its tiles, if they take tiles of ready
+            calls only; None if they take tiles in program order.
         tiles: persistent kernel: blocks on each multiprocessor.
         worker: persistent kernel: how many times as long a body lasts as in a kernel of its own.
         flops, bandwidth, shortest: give the duration of calls that have only cost hints [1/s, bytes/s, s].
@@ -109,6 +111,7 @@ class GpuSpec:
     admit: float = 0.0
     ticket: float = 10e-9
     release: float = 1.58e-6
+    wake: float | None = None
     tiles: int = 4
     worker: float = 1.0
     flops: float = 1e12
@@ -125,6 +128,7 @@ class GpuSpec:
             if not getattr(self, name) > 0:
                 raise ValueError(f"GPU {self.name!r} has {name}={getattr(self, name)}; give a positive number")
         times = {name: getattr(self, name) for name in (*_TIMES, "contention")}
+        times |= {} if self.wake is None else {"wake": self.wake}
         times |= {f"host.{part.name}": getattr(self.host, part.name) for part in fields(self.host)}
         for name, value in times.items():
             if not 0 <= value < float("inf"):

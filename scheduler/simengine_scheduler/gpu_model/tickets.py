@@ -10,11 +10,14 @@ Invariants
        times as long as a block of the kernel.
     3. The window is ready `reset` after the list has arrived. It then takes in one kernel after another, each in
        `admit`, whatever blocks do. Tickets of a kernel can be taken from then on.
+    4. With `wake` there is a set of ready kernels instead of tickets in program order: blocks take tiles of the first
+       kernel that waits for nothing, `wake` after it has become ready. No block holds a tile that waits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from heapq import heappop, heappush
 
 from .batches import Batch, Runner
 from .processors import Kernel
@@ -82,3 +85,31 @@ class TicketBatch(Batch):
             self._ready[later] = self._runner.clock.now + self._runner.spec.release
             if self._parked[later]:
                 self._run(later, self._parked[later])
+
+
+class ReadyBatch(TicketBatch):
+    """The same with a set of ready kernels, of which blocks take the first in program order."""
+
+    def begin(self, runner: Runner, done: Callable[[], None]) -> None:
+        """Let the blocks take tiles of ready kernels once the window is there."""
+        self._able = [number for number, upstream in enumerate(self.upstream) if not upstream]
+        super().begin(runner, done)
+
+    def _take(self) -> None:
+        while self._blocks and self._able:
+            number = self._able[0]
+            kernel = self.kernels[number]
+            tiles = min(self._blocks, kernel.blocks)
+            self._blocks -= tiles
+            kernel.blocks -= tiles
+            if not kernel.blocks:
+                heappop(self._able)
+            there = max(self._counter, self._runner.clock.now, self._admitted[number], self._ready[number])
+            self._counter = self._taken[number] = there + tiles * self._runner.spec.ticket
+            self._run(number, tiles)
+
+    def _release(self, number: int) -> None:
+        spec = self._runner.spec
+        for later in self.freed(number):
+            self._ready[later] = self._runner.clock.now + spec.release + (spec.wake or 0.0)
+            heappush(self._able, later)

@@ -1,16 +1,18 @@
 """Compiled code of the scheduler, in C++, and what builds it. Python issues calls where there is no compiler.
 
-hazards.h    which calls in flight a call must come after
-streams.h    which stream a call joins, and which waits are needed
-issuer.h     the window, plans of fixed lists, and the calls of the driver
-issuer.cpp   its functions for Python
-issuer       the same functions in Python
-programs     lists of which counts choose the calls
-feed.h       which emitter's call is next
-intake.h     numbers and definitions of calls, read from Python's objects
-intake.cpp   functions of both for Python
-intake       numbers of calls in Python, by these functions
-compiling    finds the machine's compiler, and compiles shared libraries
-cache        compiled code on disk
-files        files that are replaced as a whole
+hazards.h       which calls in flight a call must come after
+streams.h       which stream a call joins, and which waits are needed
+driver_calls.h  functions of the driver, and calls as it takes them
+issuer.h        the window, and the calls of the driver
+plans.h         plans of fixed lists
+issuer.cpp      its functions for Python
+issuer          the same functions in Python
+programs        lists of which counts choose the calls
+feed.h          which emitter's call is next
+intake.h        numbers and definitions of calls, read from Python's objects
+intake.cpp      functions of both for Python
+intake          numbers of calls in Python, by these functions
+compiling       finds the machine's compiler, and compiles shared libraries
+cache           compiled code on disk
+files           files that are replaced as a whole
 """

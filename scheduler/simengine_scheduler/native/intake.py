@@ -35,7 +35,8 @@ def library() -> Any:
     Raises RuntimeError where it cannot be built, and OSError where this Python does not offer its functions.
     """
     folder = Path(__file__).parent
-    names = ("intake.cpp", "feed.h", "intake.h", "python_calls.h", "issuer.h", "streams.h", "hazards.h")
+    own = ("intake.cpp", "feed.h", "intake.h", "python_calls.h")
+    names = (*own, "issuer.h", "streams.h", "hazards.h", "driver_calls.h")
     loaded = ctypes.PyDLL(str(build("intake.so", [folder / name for name in names])))
     for name, (result, arguments) in _SIGNATURES.items():
         function = getattr(loaded, name)

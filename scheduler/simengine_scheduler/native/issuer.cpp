@@ -1,5 +1,6 @@
 // The functions of the issuer that Python calls, through ctypes. Addresses and handles are integers of 64 bits.
 #include "issuer.h"
+#include "plans.h"
 #include "programs.h"
 
 using issue::Issuer;

@@ -6,45 +6,16 @@
 #include <unordered_map>
 #include <vector>
 
+#include "driver_calls.h"
 #include "hazards.h"
 #include "streams.h"
 
 namespace issue {
 
-// Functions of the CUDA driver, or of another library with the same signatures. Each returns 0, or an error.
-struct Driver {
-    int (*launch)(int64_t function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                  unsigned shared, int64_t stream, int64_t arguments, int64_t extra);
-    int (*record)(int64_t event, int64_t stream);
-    int (*wait)(int64_t stream, int64_t event, unsigned flags);
-    int (*query)(int64_t event);
-};
-
-constexpr int NOT_READY = 600;  // what a query returns while work goes on
-
-// A call as the driver takes it. One without a function is launched by whoever uses the issuer.
-struct Call {
-    int64_t function = 0;
-    unsigned size[7] = {};  // grid, block, shared memory
-    int64_t arguments = 0;
-    int32_t combination = 0;
-};
-
 enum Outcome { DONE, FOREIGN, FAILED };  // FOREIGN: the next call has no function
 enum Kind { ISSUED, WAITED, OBSERVED };  // entries of the log
 
-// One entry of a plan: a wait, a launch or a record on a stream.
-struct Step {
-    enum { WAIT, LAUNCH, RECORD } kind;
-    int32_t stream;
-    int64_t what;  // wait and record: number of the event; launch: position of the call
-    int64_t call;  // launch: number of the call; wait: position of the call that is waited for
-};
-
-struct Plan {
-    std::vector<Step> steps;
-    int64_t calls = 0, events = 0, asked = 0, needed = 0;
-};
+struct Plan;  // of lists; see plans.h
 
 class Issuer {
   public:
@@ -182,8 +153,8 @@ class Issuer {
     Plan* plan(const int32_t* const* lists, const int64_t* lengths, int64_t count);
     Outcome issue_plan(const Plan& plan, int64_t* done);
 
-    // Checks calls in a window that is full, whose oldest call ends when the next comes. Writes how many calls each must come after to `sizes`, and
-    // these calls, by position, to `found`; either may be null.
+    // Checks calls in a window that is full, whose oldest call ends when the next comes. Writes how many calls each
+    // must come after to `sizes`, and these calls, by position, to `found`; either may be null.
     void check_only(const int32_t* numbers, int64_t count, int64_t window, int32_t* sizes, std::vector<int64_t>* found) {
         hazards.begin(next_);
         for (int64_t i = 0; i < count; ++i) {
@@ -362,69 +333,5 @@ class Issuer {
     int32_t stream_ = 0;                // of the call that is being issued
     std::vector<Seq> positions_;
 };
-
-// Plans lists that take turns, call by call, as if no call ended meanwhile.
-inline Plan* Issuer::plan(const int32_t* const* lists, const int64_t* lengths, int64_t count) {
-    Streams tracks(streams_, policy_);
-    Plan* made = new Plan;
-    std::vector<int64_t> event_of;  // of each call: the number of its event, or -1 if no other stream waits for it
-    hazards.begin(next_);
-    Seq first = next_;
-    std::vector<int64_t> turns(count);  // lists that have calls left
-    for (int64_t i = 0; i < count; ++i) turns[i] = i;
-    for (int64_t round = 0; !turns.empty(); ++round) {
-        turns.erase(std::remove_if(turns.begin(), turns.end(), [&](int64_t l) { return lengths[l] <= round; }),
-                    turns.end());
-        for (int64_t list : turns) {
-            const int32_t number = lists[list][round];
-            const int64_t position = next_ - first;
-            const auto& upstream = hazards.add(next_++, calls[number].combination);
-            positions_.clear();
-            for (Seq other : upstream) positions_.push_back(other - first);
-            const int32_t stream = tracks.choose(positions_);
-            for (Seq other : tracks.waits(positions_, stream)) {
-                if (event_of[other] < 0) event_of[other] = made->events++;
-                made->steps.push_back({Step::WAIT, stream, event_of[other], other});
-            }
-            made->steps.push_back({Step::LAUNCH, stream, position, number});
-            tracks.put(position, stream, 0);
-            event_of.push_back(-1);
-        }
-    }
-    made->calls = next_ - first;
-    made->asked = tracks.asked;
-    made->needed = tracks.needed;
-    std::vector<Step> marked;  // with a record behind each call that others wait for
-    for (const Step& step : made->steps) {
-        marked.push_back(step);
-        if (step.kind == Step::LAUNCH && event_of[step.what] >= 0)
-            marked.push_back({Step::RECORD, step.stream, event_of[step.what], 0});
-    }
-    made->steps.swap(marked);
-    return made;
-}
-
-// Issues a plan, after `begin` with as many events as the plan has. `done` is how many steps have been made already.
-inline Outcome Issuer::issue_plan(const Plan& plan, int64_t* done) {
-    for (; *done < static_cast<int64_t>(plan.steps.size()); ++*done) {
-        const Step& step = plan.steps[*done];
-        stream_ = step.stream;
-        if (step.kind == Step::WAIT) {
-            if (!use(stream_) || !check(driver_.wait(handles_[stream_], free_[step.what], 0))) return FAILED;
-            note(WAITED, step.call, stream_);
-        } else if (step.kind == Step::RECORD) {
-            if (!check(driver_.record(free_[step.what], handles_[stream_]))) return FAILED;
-        } else {
-            at = step.what;
-            number = static_cast<int32_t>(step.call);
-            if (!use(stream_)) return FAILED;
-            note(ISSUED, at, stream_);
-            const Call& call = calls[step.call];
-            if (!call.function) return FOREIGN;
-            if (!launch(call, handles_[stream_])) return FAILED;
-        }
-    }
-    return DONE;
-}
 
 }  // namespace issue

@@ -95,7 +95,8 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
 def library() -> Any:
     """Load the compiled library, which is built at first use. Raises RuntimeError where it cannot be built."""
     folder = Path(__file__).parent
-    sources = [folder / name for name in ("issuer.cpp", "issuer.h", "programs.h", "streams.h", "hazards.h")]
+    names = ("issuer.cpp", "issuer.h", "plans.h", "programs.h", "streams.h", "hazards.h", "driver_calls.h")
+    sources = [folder / name for name in names]
     loaded = ctypes.CDLL(str(build("issuer.so", sources)))
     for name, (result, arguments) in _SIGNATURES.items():
         function = getattr(loaded, name)

@@ -114,7 +114,8 @@ def run_job(job: Job, limits: Limits, began: float, extras: Extras, trainer: Any
 
 def _compile_ahead(arguments: Arguments) -> None:
     """Compile XLA's handler of steps in a thread, while packages are imported and JAX opens the GPU."""
-    from simengine.xla.library import build_handler  # not in the thread: two threads that import may meet half a module
+    # not in the thread: two threads that import may meet half a module
+    from simengine.xla.handler_build import build_handler
 
     platform = {"cuda": "CUDA", "host": "cpu"}.get(arguments.env_arguments.get("backend", ""))
     if platform is None:

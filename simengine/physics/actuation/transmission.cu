@@ -133,8 +133,11 @@ DEVICE void transmission(const Model& m, const real* qpos, const real* qvel, con
   }
   lane_sync();
   // (2) moments: derivatives of the lengths with respect to the velocities
+#if !SIMENGINE_GPU
+  // the host may have them in scratch; on a GPU they are in memory, where the other entries are zero from the start
   LANE_FOR_LOADS(e, m.nu() * nv) actuator_moment[e] = 0;
   lane_sync();
+#endif
   // what the next entries of a lane follow from is loaded ahead, because each load gives the address of the next
   MomentEntry next = moment_entry(m, lane()), after = moment_entry(m, lane() + LANES);
   find_transmission(m, next);

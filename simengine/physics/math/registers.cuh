@@ -12,7 +12,7 @@ struct alignas(16) alignas(real) Vec4 {
 // registers; otherwise it is a pointer to n x n numbers. Kernels with two rows in a lane (wide.cuh) load them where
 // they need them, and kernels with rows along branches (branch_rows.cuh) have the entries that are not zero.
 
-#if SIMENGINE_GPU && LANES <= 32
+#if SIMENGINE_GPU && (LANES <= 32 || defined(SOLVER_WARPS))
 // Four words at one address for all lanes, which the hardware broadcasts.
 DEVICE Vec4 broadcast4(const real* p) { return *reinterpret_cast<const Vec4*>(p); }
 #endif
@@ -45,20 +45,24 @@ DEVICE void sym_set_aside(SymRows* rows) {
   asm volatile("" : : "l"(rows->row) : "memory");
 #endif
 }
+#endif
 
+// Where one warp of several has a row in each lane, or the group is no larger than a warp.
+#if SIMENGINE_GPU && (LANES <= 32 || defined(SOLVER_WARPS)) && !defined(MATRIX_ROWS) && !defined(BRANCH_ROWS)
+#define ROW_LANES WARP_LANES
 // Rotate the row by four words: the first four become the last.
 DEVICE void reg_turn(real* h) {
   const real first[4] = {h[0], h[1], h[2], h[3]};
 #pragma unroll
-  for (int j = 0; j < LANES - 4; ++j) h[j] = h[j + 4];
+  for (int j = 0; j < ROW_LANES - 4; ++j) h[j] = h[j + 4];
 #pragma unroll
-  for (int e = 0; e < 4; ++e) h[LANES - 4 + e] = first[e];
+  for (int e = 0; e < 4; ++e) h[ROW_LANES - 4 + e] = first[e];
 }
 // The inverse of reg_turn.
 DEVICE void reg_turn_back(real* h) {
-  const real last[4] = {h[LANES - 4], h[LANES - 3], h[LANES - 2], h[LANES - 1]};
+  const real last[4] = {h[ROW_LANES - 4], h[ROW_LANES - 3], h[ROW_LANES - 2], h[ROW_LANES - 1]};
 #pragma unroll
-  for (int j = LANES - 1; j >= 4; --j) h[j] = h[j - 4];
+  for (int j = ROW_LANES - 1; j >= 4; --j) h[j] = h[j - 4];
 #pragma unroll
   for (int e = 0; e < 4; ++e) h[e] = last[e];
 }
@@ -68,9 +72,9 @@ DEVICE void reg_turn_back(real* h) {
 //
 // The latency of the chain from pivot to pivot bounds the speed of a warp, so columns are eliminated four at a time.
 // Every lane computes the 4 x 4 block on the diagonal by itself and so needs nothing from other lanes between its
-// pivots. Then each lane writes its four final entries to `column`, COLUMN_WORDS of shared memory that all lanes read
-// as broadcasts, and subtracts the four columns from the rest of its row. It does so four entries at a time; in one
-// long sequence, the compiler would wait for each load.
+// pivots. Then each lane writes its four final entries to `column`, 4 ROW_LANES words of shared memory that all lanes
+// read as broadcasts, and subtracts the four columns from the rest of its row. It does so four entries at a time; in
+// one long sequence, the compiler would wait for each load.
 //
 // Instruction fetch also bounds the speed of a warp, so the blocks of columns are a loop, not unrolled. Each round
 // rotates the row, so that the block's entries are always its first words.
@@ -80,7 +84,7 @@ DEVICE void reg_turn_back(real* h) {
 // of row k, which lane k holds. A pivot that rounding has left not positive, as stiff rows may do, takes its dof out of
 // the solution.
 DEVICE real reg_solve(real* h, real y, int n, real* column) {
-  const int i = lane();
+  const int i = warp_lane();
   const real none = reciprocal_(REAL_MAX);
   real inverse = 0;
   int k = 0;
@@ -89,8 +93,8 @@ DEVICE real reg_solve(real* h, real y, int n, real* column) {
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
 #pragma unroll
-      for (int c = 0; c <= r; ++c) a[r][c] = lane_get(h[c], k + r);
-      x[r] = lane_get(y, k + r);
+      for (int c = 0; c <= r; ++c) a[r][c] = warp_get(h[c], k + r);
+      x[r] = warp_get(y, k + r);
     }
 #pragma unroll
     for (int c = 0; c < 4; ++c) {
@@ -107,16 +111,16 @@ DEVICE real reg_solve(real* h, real y, int n, real* column) {
         for (int q = c + 1; q <= r; ++q) a[r][q] = fma_(-of_row, a[q][c], a[r][q]);
       }
     }
-    lane_sync();
+    warp_sync();
 #pragma unroll
-    for (int c = 0; c < 4; ++c) column[c * LANES + i] = h[c];
-    lane_sync();
+    for (int c = 0; c < 4; ++c) column[c * ROW_LANES + i] = h[c];
+    warp_sync();
 #pragma unroll
-    for (int q = 4; q < LANES; q += 4) {
+    for (int q = 4; q < ROW_LANES; q += 4) {
       if (k + q < n) {
         Vec4 entry[4];
 #pragma unroll
-        for (int c = 0; c < 4; ++c) entry[c] = broadcast4(column + c * LANES + k + q);
+        for (int c = 0; c < 4; ++c) entry[c] = broadcast4(column + c * ROW_LANES + k + q);
 #pragma unroll
         for (int c = 0; c < 4; ++c) {
           h[q] = fma_(-multiplier[c], entry[c].x, h[q]);
@@ -135,14 +139,14 @@ DEVICE real reg_solve(real* h, real y, int n, real* column) {
 #pragma unroll
     for (int c = 0; c < 4; ++c) {
       a[c] = i < k + c ? -(h[c] * inverse) : R(0.0);
-      x[c] = lane_get(y, k + c);
+      x[c] = warp_get(y, k + c);
     }
     // again every lane computes the block by itself, here its four unknowns
 #pragma unroll
     for (int c = 3; c >= 0; --c) {
       y = fma_(a[c], x[c], y);
 #pragma unroll
-      for (int r = c - 1; r >= 0; --r) x[r] = fma_(lane_get(a[c], k + r), x[c], x[r]);
+      for (int r = c - 1; r >= 0; --r) x[r] = fma_(warp_get(a[c], k + r), x[c], x[r]);
     }
   }
   return y;
@@ -150,11 +154,13 @@ DEVICE real reg_solve(real* h, real y, int n, real* column) {
 
 // Set the rows from n on to those of the identity.
 DEVICE void reg_pad(real* h, int n) {
-  const int i = lane();
+  const int i = warp_lane();
 #pragma unroll
-  for (int j = 0; j < LANES; ++j) h[j] = i >= n && i == j ? R(1.0) : h[j];
+  for (int j = 0; j < ROW_LANES; ++j) h[j] = i >= n && i == j ? R(1.0) : h[j];
 }
-#else
+#endif
+
+#if !SIMENGINE_GPU || LANES > 32 || defined(MATRIX_ROWS) || defined(BRANCH_ROWS)
 #define ONE_ROW_A_LANE 0
 #define REGISTERS_FIT(n) 0
 

@@ -49,6 +49,10 @@ DEVICE void add_row_forces(const Model& m, const Rows& rows, const real* force, 
   two_store(x, wide_add_forces(rows.J, rows.n, force, y ? two_load(y, m.nv()) : TwoDofs{{0, 0}}), m.nv());
   return;
 #endif
+#ifdef SOLVER_WARPS
+  add_forces_by_warps(m, rows, force, y, x);
+  return;
+#endif
 #ifdef MATRIX_VECTORS
   if (rows.unit) {
     add_beside_units(rows, *rows.unit, stride, force, y, x, m.nv());
@@ -127,8 +131,10 @@ DEVICE real primal_line_search(const Model& m, const Rows& rows, const real* jar
       sum.second += law.second;
       sum.size += law.size;
     }
-    if (!iteration) tolerance = max_(tolerance, line_noise(linear, quadratic, lane_sum(sum.size)));
-    const real first = fma_(alpha, quadratic, linear) + lane_sum(sum.first), second = quadratic + lane_sum(sum.second);
+    real sums[3] = {sum.first, sum.second, sum.size};
+    lane_sums<3>(sums);
+    if (!iteration) tolerance = max_(tolerance, line_noise(linear, quadratic, sums[2]));
+    const real first = fma_(alpha, quadratic, linear) + sums[0], second = quadratic + sums[1];
     if (abs_(first) <= tolerance) break;
     if (first < 0) {
       low = alpha;
@@ -157,10 +163,9 @@ DEVICE real primal_move(const Model& m, const Rows& rows, const real* qfrc_smoot
     length2 = fma_(search[i], search[i], length2);
     size2 = fma_(p.a[i], p.a[i], size2);
   }
-  linear = lane_sum(linear);
-  quadratic = lane_sum(quadratic);
-  length2 = lane_sum(length2);
-  size2 = lane_sum(size2);
+  real sums[4] = {linear, quadratic, length2, size2};
+  lane_sums<4>(sums);
+  linear = sums[0], quadratic = sums[1], length2 = sums[2], size2 = sums[3];
   const real flat = smallest * m.opt_ls_tolerance()[0] * sqrt_(length2);
   const real alpha = full ? R(1.0) : primal_line_search(m, rows, p.jar, jv, linear, quadratic, flat, lines);
   DOF_FOR(i, nv) {

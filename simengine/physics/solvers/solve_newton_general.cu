@@ -102,7 +102,11 @@ DEVICE void solve_weighted(const Model& m, const Rows& rows, real* x, const SymR
     return;
   }
 #endif
+#ifdef SOLVER_WARPS
+  solve_by_warps(m, rows, x, M.memory, weight, b, H);
+#else
   solve_weighted_by_loops(m, rows, x, M.memory, weight, b, H);
+#endif
 }
 
 // Minus the gradient, b + J' f, and unless its squared norm is below `floor`, the Newton direction. Returns that norm.

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from simengine.physics.constraints.row_law_jax import RowLaw
 from simengine.physics.islands.row_islands_jax import row_islands
@@ -181,8 +180,6 @@ def _sweep(
         jnp.arange(law.most, dtype=jnp.int32),
     )
 
-    dims = frozenset(np.unique(law.dim[law.dim > 1]).tolist())
-
     # (5) each force becomes its optimum while the others stay fixed
     def visit(k: jax.Array, carry: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
         force, z, improvement, against = carry
@@ -193,7 +190,7 @@ def _sweep(
         A = matmul(Y, Y.T) + jnp.diag(jnp.where(live > 0, R, 1.0))
         best = jnp.clip(old - residual / jnp.diagonal(A), low[r], high[r])
         if law.most > 1:
-            best = jnp.where(dim[r] > 1, best_in_cone(A, residual, old, friction[r], dim[r], dims), best)
+            best = jnp.where(dim[r] > 1, best_in_cone(A, residual, old, friction[r], dim[r] - 1), best)
         change = (best - old) * live
         improvement = improvement - dot(change, 0.5 * matmul(A, change) + residual)
         against = against - dot(change, old - before[at])

@@ -7,7 +7,7 @@
 // lambda >= 0 is the root of |y| = radius. As in MuJoCo, Newton's method on |y|^2 has 20 iterations, which are too few
 // where a friction coefficient is small. A matrix whose pivots are small or mere rounding gives no force. Pivot i is
 // v' A v, where v_i = 1 and the others make A v zero above i. So it is mere rounding below the rounding of that
-// product.
+// product. Only lambda = 0 can show that, because pivots grow with lambda.
 #define TANGENT_ITERATIONS 20
 #define LEAST_PIVOT R(1e-10)
 
@@ -24,7 +24,7 @@ DEVICE bool tangents_at(int n, const real* A, const real* slip, const real* old,
       const real whole = friction[i] * friction[j] * A[MAX_CONE_ROWS * i + j] + (i == j ? lambda : R(0.0));
       real a = whole;
       ROLLED for (int k = 0; k < j; ++k) a = fma_(-L[MAX_CONE_ROWS * i + k], L[MAX_CONE_ROWS * j + k], a);
-      if (i == j) {
+      if (i == j && !(lambda > 0)) {
         least = min_(least, a);
         product *= a;
         real extent = root[i] = sqrt_(whole);
@@ -46,7 +46,7 @@ DEVICE bool tangents_at(int n, const real* A, const real* slip, const real* old,
     y[i] = divide_(y[i], L[MAX_CONE_ROWS * i + i]);
   }
   ROLLED for (int i = 0; i < n; ++i) y[i] += friction[i] > 0 ? divide_(old[i], friction[i]) : R(0.0);
-  return !rounding && (n > 3 ? least : product) >= LEAST_PIVOT;
+  return lambda > 0 || (!rounding && (n > 3 ? least : product) >= LEAST_PIVOT);
 }
 
 DEVICE void best_tangents(int n, const real* A, const real* slip, const real* old, const real* friction, real radius,
@@ -55,18 +55,18 @@ DEVICE void best_tangents(int n, const real* A, const real* slip, const real* ol
   const real slack = max_(R(1e-10), REAL_EPS * radius * radius);
   ROLLED for (int iteration = 0; iteration < TANGENT_ITERATIONS; ++iteration) {
     if (!tangents_at(n, A, slip, old, friction, lambda, L, y)) return;
-    real curve = 0;
     length2 = 0;
+    ROLLED for (int i = 0; i < n; ++i) length2 = fma_(y[i], y[i], length2);
+    const real excess = length2 - radius * radius;
+    if (excess < slack) break;
+    // x = inv(L) y, so that |x|^2 = y' inv(A + lambda) y
+    real curve = 0;
     ROLLED for (int i = 0; i < n; ++i) {
-      // x = inv(L) y, so that |x|^2 = y' inv(A + lambda) y
       x[i] = y[i];
       ROLLED for (int k = 0; k < i; ++k) x[i] = fma_(-L[MAX_CONE_ROWS * i + k], x[k], x[i]);
       x[i] = divide_(x[i], L[MAX_CONE_ROWS * i + i]);
       curve = fma_(x[i], x[i], curve);
-      length2 = fma_(y[i], y[i], length2);
     }
-    const real excess = length2 - radius * radius;
-    if (excess < slack) break;
     const real further = divide_(excess, 2 * curve);
     if (further < R(1e-10) || iteration == TANGENT_ITERATIONS - 1) break;
     lambda += further;

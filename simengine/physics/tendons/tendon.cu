@@ -2,6 +2,7 @@
 // "tendon/fixed". A spatial tendon is a sequence of pieces, each from one site to the next, some past a geom. The
 // gradient of a piece's length is a force vector on each of two or three bodies. The derivative of the length with
 // respect to a dof is the dot product of the dof's motion axis with the force vectors on the bodies that the dof moves.
+// Other entries of the Jacobian are zero from the start, and nobody writes them.
 
 #define PIECE_WORDS 19  // length, then the force vectors on the bodies of the first site, the second, and the geom
 
@@ -109,8 +110,6 @@ DEVICE void tendon_slopes(const Model& m, int from, int to, const real* cdof, co
 DEVICE void tendon(const Model& m, const real* qpos, const real* xpos, const real* xquat, const real* subtree_com,
                    const real* cdof, const real* geom_xpos, const real* geom_xmat, real* ten_length, real* ten_J,
                    real* pieces) {
-  LANE_FOR_LOADS(e, m.ntendon() * m.nv()) ten_J[e] = 0;
-  lane_sync();
   ROLLED for (int group = 0; group < m.npathgroup(); ++group) {
     const int first = m.path_group()[group], end = m.path_group()[group + 1];
     const int begin = m.tendon_pathadr()[first];

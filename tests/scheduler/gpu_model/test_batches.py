@@ -11,7 +11,7 @@ from simengine_scheduler.gpu_model.batches import Batch, NodeBatch
 from simengine_scheduler.gpu_model.clock import Clock
 from simengine_scheduler.gpu_model.device import Device
 from simengine_scheduler.gpu_model.processors import Kernel
-from simengine_scheduler.gpu_model.tickets import TicketBatch
+from simengine_scheduler.gpu_model.tickets import ReadyBatch, TicketBatch
 from tests.scheduler.gpu_model.machines import US, machine, shaped
 
 Case = tuple[int, float]  # blocks, us
@@ -32,7 +32,9 @@ def run(kind: type[Batch], cases: list[Case], waits: list[tuple[int, ...]], **gi
 DIAMOND: list[tuple[int, ...]] = [(), (0,), (0,), (1, 2)]
 
 
-@pytest.mark.parametrize(("kind", "cost"), [(NodeBatch, "node"), (TicketBatch, "release")])
+@pytest.mark.parametrize(
+    ("kind", "cost"), [(NodeBatch, "node"), (TicketBatch, "release"), (ReadyBatch, "release"), (ReadyBatch, "wake")]
+)
 def test_a_diamond(kind: type[Batch], cost: str) -> None:
     cases = [(1, 2.0), (2, 3.0), (1, 5.0), (4, 1.0)]
     assert run(kind, cases, DIAMOND) == [(0.0, 2.0), (2.0, 5.0), (2.0, 7.0), (7.0, 8.0)]
@@ -71,3 +73,13 @@ def test_the_window_takes_in_one_call_after_another_and_bodies_last_longer_there
 def test_a_kernel_of_many_waves_takes_as_long_as_it_would_alone() -> None:
     # the block scheduler would hold 16 of 40 blocks: 3 waves of 2; so do the blocks of the persistent kernel
     assert run(TicketBatch, [(40, 6.0)], [()], tiles=4) == [(0.0, 6.0)]
+
+
+def test_blocks_that_take_ready_calls_hold_no_tile_that_waits() -> None:
+    cases, waits = [(1, 4.0), (1, 1.0), (1, 1.0)], [(), (0,), ()]
+    found = run(ReadyBatch, cases, waits, tiles=1, multiprocessors=2, wake=0.5 * US)
+    assert found == [(0.0, 4.0), (4.5, 5.5), (0.0, 1.0)]  # with tickets in program order the last one starts at 4
+    # tickets of a call are taken only once it is ready, where they could have been taken before
+    found = run(ReadyBatch, [(1, 4.0), (8, 1.0)], [(), (0,)], ticket=0.1 * US, wake=0.0)
+    assert found == [(0.1, 4.1), (4.9, 5.9)]
+    assert run(TicketBatch, [(1, 4.0), (8, 1.0)], [(), (0,)], ticket=0.1 * US)[1] == (4.1, 5.1)

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "issuer.h"
+#include "plans.h"
 #include "programs.h"
 
 namespace {

@@ -207,16 +207,29 @@ DEVICE void open_hole(Polytope& p, int v, int face, real slack) {
   p.alive[face] = 2;
   p.edges = -1;
   ROLLED for (int next = 0; next < holes; ++next) {
-    ROLLED for (int k = 0; k < 3; ++k) {
-      const int f = p.link[hole[next]][k];
-      if (p.alive[f] != 1) continue;
+    // what is read of the three neighbours is under way at once; one that was removed meanwhile is told by its number
+    const int own = hole[next];
+    int around[3], corner[3], alive[3], seen[3];
+    UNROLLED for (int k = 0; k < 3; ++k) {
+      around[k] = p.link[own][k];
+      corner[k] = p.corner[own][k];
+    }
+    UNROLLED for (int k = 0; k < 3; ++k) {
+      alive[k] = p.alive[around[k]];
+      seen[k] = Team::SIZE > 1 ? p.seen[around[k]] : 0;
+    }
+    UNROLLED for (int k = 0; k < 3; ++k) {
+      const int f = around[k];
+      bool removed = false;
+      UNROLLED for (int j = 0; j < k; ++j) removed |= around[j] == f && alive[j] == 2;
+      if (alive[k] != 1 || removed) continue;
       if (edges == EPA_RIM || holes == EPA_RIM) return;
-      if (Team::SIZE > 1 ? p.seen[f] : sees(p, f, v, slack)) {
-        p.alive[f] = 2;
+      if (Team::SIZE > 1 ? seen[k] : sees(p, f, v, slack)) {
+        p.alive[f] = alive[k] = 2;
         hole[holes++] = f;
       } else {
-        const int end = p.corner[hole[next]][next_corner(k)];
-        p.rim[edges][0] = p.corner[hole[next]][k];
+        const int end = corner[next_corner(k)];
+        p.rim[edges][0] = corner[k];
         p.rim[edges][1] = end;
         p.rim[edges++][2] = f;
         p.from[end] = EPA_FACES;

@@ -6,12 +6,12 @@
 // first and clipped against it. The corners that are left within the margin of the first face become contacts, at most
 // four of them, which span as large an area as the search finds. They have the normal of the second face.
 //
-// Edges: otherwise, take the first edge whose angle to a face that looks at it has a sine below EDGE. Edges of the
-// first shape on faces of the second come first, and then edges of the second on faces of the first; the other way
-// round if the second shape touches with fewer corners. The edge is clipped against the face as a polygon that runs to
-// the other end and back, so that an end made by clipping occurs twice. Two corners within the margin, the farthest
-// apart, become contacts with the face's normal. If the polygon begins and ends with the same end, rounding decides in
-// MuJoCo which contact comes first.
+// Edges: otherwise, take the first face that looks at the other shape and has an edge of that whose angle to it has a
+// sine below EDGE, and the first such edge. Edges of the first shape on faces of the second come first, and then edges
+// of the second on faces of the first; the other way round if the second shape touches with fewer corners. The edge is
+// clipped against the face as a polygon that runs to the other end and back, so that an end made by clipping occurs
+// twice. Two corners within the margin, the farthest apart, become contacts with the face's normal. If the polygon
+// begins and ends with the same end, rounding decides in MuJoCo which contact comes first.
 #pragma once
 
 #define FACES R(0.996)
@@ -45,15 +45,15 @@ DEVICE_CALL bool faces_lying(const Solid& a, const Solid& b, Lying* out) {
 }
 
 DEVICE_CALL bool edge_lying(const Solid& edges, const Solid& faces, Lying* out) {
-  ROLLED for (int e = 0; e < edges_of(edges); ++e) {
+  ROLLED for (int k = 0; k < faces.faces; ++k) {
+    const int face = face_of(faces, k);
     real from[3], to[3], normal[3];
-    edge_of(edges, e, from, to);
-    for (int i = 0; i < 3; ++i) to[i] -= from[i];
-    const real length = sqrt_(dot3(to, to));
-    ROLLED for (int k = 0; k < faces.faces; ++k) {
-      const int face = face_of(faces, k);
-      face_normal_of(faces, face, normal);
-      if (!(dot3(normal, faces.outward) > 0) || !(abs_(dot3(to, normal)) < EDGE * length)) continue;
+    face_normal_of(faces, face, normal);
+    if (!(dot3(normal, faces.outward) > 0)) continue;
+    ROLLED for (int e = 0; e < edges_of(edges); ++e) {
+      edge_of(edges, e, from, to);
+      for (int i = 0; i < 3; ++i) to[i] -= from[i];
+      if (!(abs_(dot3(to, normal)) < EDGE * sqrt_(dot3(to, to)))) continue;
       *out = {e, face};
       return true;
     }

@@ -104,16 +104,16 @@ def _edge_contacts(
     margin: jax.Array,
     slack: jax.Array,
 ) -> tuple[Lying, jax.Array]:
-    """Contacts of the first edge that lies on a face, and whether there is one.
+    """Contacts of the first face on which an edge lies, with the first such edge, and whether there is one.
 
     `solid`, `mat` and `pos` are those of the face's shape; `sign` turns its normal into the contact's; `slack` is how
     far beyond a side of the face lies along it.
     """
     along = _still(edges.end - edges.begin)
     length = safe_sqrt(dot(along, along))
-    lies = jnp.abs(along @ _still(faces.normal).T) < EDGE * length[:, None]
-    lies = (lies & edges.is_edge[:, None] & (faces.is_face & faces.looks)[None]).ravel()
-    edge, face = jnp.unravel_index(jnp.argmax(lies), (len(edges.is_edge), len(faces.is_face)))
+    lies = jnp.abs(_still(faces.normal) @ along.T) < EDGE * length[None]
+    lies = (lies & edges.is_edge[None] & (faces.is_face & faces.looks)[:, None]).ravel()
+    face, edge = jnp.unravel_index(jnp.argmax(lies), (len(faces.is_face), len(edges.is_edge)))
     sides, normal = solid.sides[faces.face[face]], faces.normal[face]
     around = corners(solid, mat, pos, faces.face[face])
     plane = _plane(around, sides, normal)

@@ -1,0 +1,50 @@
+"""Worlds of up to 32 dofs and many constraint rows, which several warps solve: against MuJoCo, and their bits."""
+
+from __future__ import annotations
+
+import pytest
+
+from simengine import Simulation, check_model, load_model
+from simengine.zoo import pile_xml
+from tests.gpu.compare import CUDA, cuda_only, state_bits
+from tests.gpu.test_wide_worlds import snake
+
+LOSS = 'frictionloss="0.01"'
+MODELS = {
+    "snake of 8 dofs": snake('cone="elliptic"', LOSS, links=2).replace('size="0.03"', 'size="0.03" condim="6"'),
+    "snake of 14 dofs": snake('cone="elliptic"', LOSS, links=8),
+    "snake of 20 dofs": snake('cone="elliptic" impratio="5"', LOSS, links=14),
+    "snake of 30 dofs": snake('integrator="implicitfast"', LOSS, links=24),
+    "snake in four evaluations": snake('cone="elliptic" integrator="RK4"', LOSS, links=10),
+    "heap": pile_xml(5, "mixed").replace("<option", '<option cone="elliptic"', 1),
+}
+
+
+def agrees(backend: str, name: str) -> None:
+    """Raise AssertionError unless a model's steps are MuJoCo's."""
+    model = load_model(MODELS[name])
+    assert model.nv <= 32
+    assert not model.table.has_islands
+    assert model.table.solver == "solve_newton_general"
+    assert model.table.nefc_max > 32
+    report = check_model(model, backend=backend, dtype="float32", num_states=12, num_steps=20)
+    assert report.passed, report.verdict()
+
+
+@pytest.mark.parametrize("backend", [pytest.param("host", marks=pytest.mark.slow), CUDA])
+@pytest.mark.parametrize("name", MODELS)
+def test_worlds_of_many_rows_agree_with_mujoco(backend: str, name: str) -> None:
+    agrees(backend, name)
+
+
+@cuda_only
+@pytest.mark.parametrize("name", MODELS)
+def test_worlds_of_many_rows_have_the_same_bits_under_every_executor(backend: str, name: str) -> None:
+    found = []
+    ways = [("serial", "auto"), ("graph-cached", "auto"), ("streams", "auto"), ("device", "auto"), ("serial", "stages")]
+    for executor, emission in ways:
+        sim = Simulation(load_model(MODELS[name]), 20, backend=backend, executor=executor, emission=emission)
+        sim.step(40)
+        found.append(state_bits(sim))
+        sim.close()
+    assert all(one == found[0] for one in found)

@@ -1,0 +1,38 @@
+"""Joints that have turned many times have the orientations that their angles say, to the precision of a sine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simengine import Simulation, load_model
+
+WHEELS = """
+<mujoco><worldbody>
+  <body><joint axis="0 0 1"/><geom size="0.1"/></body>
+  <body pos="1 0 0"><joint axis="1 2 0"/><geom size="0.1"/></body>
+</worldbody></mujoco>"""
+TOLERANCE = {"float64": {1e6: 1e-13, 1e9: 1e-12}, "float32": {1e6: 6e-6, 1e9: 1e-5}}
+"""Largest error of a quaternion by precision, for angles up to some number of radians."""
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("backend", ["host", "jax", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_orientations_are_those_of_the_angles(backend: str, dtype: str) -> None:
+    rng, worlds = np.random.default_rng(0), 64
+    for most, tolerance in TOLERANCE[dtype].items():
+        angles = (most ** rng.uniform(0.0, 1.0, (worlds, 2))).astype(np.float32).astype(np.float64)
+        with Simulation(load_model(WHEELS), worlds, backend=backend, dtype=dtype) as sim:
+            sim.set_state(qpos=angles)
+            sim.forward()
+            found = as_numpy(sim.field("xquat"))[:, 1:]
+        for wheel, axis in enumerate(((0.0, 0.0, 1.0), (0.2**0.5, 0.8**0.5, 0.0))):
+            half = 0.5 * angles[:, wheel, None]
+            wanted = np.hstack((np.cos(half), np.sin(half) * axis))
+            assert np.abs(found[:, wheel] - wanted).max() < tolerance, (most, wheel)
+
+
+def as_numpy(array: Any) -> np.ndarray:
+    return array.get() if hasattr(array, "get") else np.asarray(array)
