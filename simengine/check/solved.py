@@ -9,7 +9,6 @@ import numpy as np
 
 from simengine.check.compare import as_numpy
 from simengine.check.oracle import Evaluation
-from simengine.check.order import marks
 from simengine.check.states import STATE_ARRAYS
 from simengine.model.model import Model
 from simengine.simulation import Simulation
@@ -60,25 +59,18 @@ class Listed(NamedTuple):
 
     Attributes:
         geoms: geom pairs.
-        marks: (ncon, 7) what tells them apart; see `simengine.check.order.marks`.
+        dist: (ncon,) distances [m].
     """
 
     geoms: list[tuple[int, int]]
-    marks: np.ndarray
-
-    @property
-    def dist(self) -> np.ndarray:
-        """Distances, (ncon,) [m]."""
-        return self.marks[:, 3]
+    dist: np.ndarray
 
 
 def contacts(model: Model, evaluations: Sequence[Evaluation], backend: str, dtype: str) -> list[Listed]:
     """The engine's contacts; arguments as for `solve`."""
     with _evaluated(model, evaluations, backend, dtype) as sim:
         each = [sim.contacts(world) for world in range(len(evaluations))]
-        geoms = [list(zip(c.geom1.tolist(), c.geom2.tolist(), strict=True)) for c in each]
-        told = [marks(*map(as_numpy, (c.dist, c.pos, c.frame))).astype(np.float64) for c in each]
-        return [Listed(*of) for of in zip(geoms, told, strict=True)]
+        return [Listed(list(zip(c.geom1.tolist(), c.geom2.tolist(), strict=True)), as_numpy(c.dist)) for c in each]
 
 
 def _evaluated(model: Model, evaluations: Sequence[Evaluation], backend: str, dtype: str) -> Simulation:
