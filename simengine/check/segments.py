@@ -29,7 +29,7 @@ def undecided_segments(mj: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
     change, rng = np.zeros(mj.nsensordata), np.random.default_rng(0)
     moved = mujoco.MjData(mj)  # one for all: its arena has megabytes
     for direction in rng.choice((-1.0, 1.0), size=(3, mj.nv)):
-        near = with_moved_geoms(mj, rng, _MOTION)
+        near = _with_moved_geoms(mj, rng)
         mujoco.mj_resetData(near, moved)
         moved.qpos[:], moved.mocap_pos[:], moved.mocap_quat[:] = data.qpos, data.mocap_pos, data.mocap_quat
         mujoco.mj_integratePos(near, moved.qpos, direction, _MOTION)
@@ -39,11 +39,11 @@ def undecided_segments(mj: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
     return np.flatnonzero(entries & (change > _MOVES))
 
 
-def with_moved_geoms(mj: mujoco.MjModel, rng: np.random.Generator, motion: float) -> mujoco.MjModel:
-    """A copy in which each geom is moved and turned a little in its body, by about `motion` [m or rad]."""
+def _with_moved_geoms(mj: mujoco.MjModel, rng: np.random.Generator) -> mujoco.MjModel:
+    """A copy in which each geom is moved and turned a little in its body."""
     near = copy(mj)
     near.geom_sameframe[:] = 0  # geoms that lie where their bodies do
-    near.geom_pos[:] += motion * rng.choice((-1.0, 1.0), near.geom_pos.shape)
-    near.geom_quat[:] += motion * rng.choice((-1.0, 1.0), near.geom_quat.shape)
+    near.geom_pos[:] += _MOTION * rng.choice((-1.0, 1.0), near.geom_pos.shape)
+    near.geom_quat[:] += _MOTION * rng.choice((-1.0, 1.0), near.geom_quat.shape)
     near.geom_quat[:] /= np.linalg.norm(near.geom_quat, axis=1, keepdims=True)
     return near

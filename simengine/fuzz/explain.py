@@ -19,7 +19,6 @@ from simengine.fuzz.drawn import Drawn
 from simengine.fuzz.focus import Focus, Place
 from simengine.fuzz.gaps import in_dropped_gaps
 from simengine.fuzz.limits import nudged
-from simengine.fuzz.lines import along_lines
 from simengine.fuzz.nearest import NEAREST, as_near
 from simengine.fuzz.optimum import following
 from simengine.fuzz.perturbed import Perturbed
@@ -38,7 +37,7 @@ _LEFT = {
 # Moves of each size, and how many of all may leave it: a move may make another tie.
 _TURNS, _OTHER_TIES = 3, 1
 _CONTACTS = "narrowphase"  # the stage of contacts
-_LISTED, _PLACED = "contact_geom", "contact_pos"
+_LISTED = "contact_geom"
 _MANY = 20_000  # sweeps after which PGS, or CG, has converged
 _NEWTON = mujoco.mjtSolver.mjSOL_NEWTON
 
@@ -126,13 +125,6 @@ def _by_rounding(question: Question, focus: Focus, missed: list[Missed]) -> set[
     return {(m.name, i) for m in missed for i, error in m.errors.items() if error <= _ROUNDINGS * changes[m.name, i]}
 
 
-def _by_lines(question: Question, focus: Focus, missed: list[Missed]) -> set[Place]:
-    """The contacts lie on lines along which shapes touch equally deep, to the precision of poses."""
-    placed = {i for m in missed if m.name == _PLACED for i in m.errors}
-    evaluations = {i: question.drawn.evaluations[i] for i in focus.states if i in placed}
-    return {(_PLACED, i) for i in along_lines(question.model, evaluations, question.backend, question.dtype)}
-
-
 def _by_ties(question: Question, focus: Focus, missed: list[Missed]) -> set[Place]:
     """It goes if bodies and geoms are moved a little, so that no two distances are equal: of six moves, in five."""
     held: dict[Place, int] = {}
@@ -191,7 +183,6 @@ def _by_optimum(question: Question, focus: Focus, missed: list[Missed]) -> set[P
 _RULES: Mapping[str, Rule] = {
     "a gap that MuJoCo drops": _by_gaps,
     "rounding": _by_rounding,
-    "a line that touches all along": _by_lines,
     "points that are as near": _by_nearest,
     "a tie of round numbers": _by_ties,
     "MuJoCo makes the same of the engine's contacts": _by_contacts,

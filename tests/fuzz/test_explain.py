@@ -15,7 +15,6 @@ from simengine.check.states import Sampler
 from simengine.fuzz import read
 from simengine.fuzz.gaps import in_dropped_gaps
 from simengine.fuzz.judge import Outcome, judge
-from simengine.fuzz.lines import along_lines
 from simengine.fuzz.perturbed import Perturbed
 from simengine.simulation import Simulation
 from tests.checkout import ROOT
@@ -153,41 +152,6 @@ def test_contacts_that_mujoco_lacks_are_excused_in_the_gap_alone() -> None:
     assert in_dropped_gaps(model, {3: more}, "host", "float64") == set(), "the engine lacks one"
     usual = load_model(GAP.replace(' override="enable"', ""))
     assert in_dropped_gaps(usual, {3: gap}, "host", "float64") == set(), "only override drops any"
-
-
-ROD = """
-<mujoco><option><flag multiccd="disable"/></option><worldbody><geom type="box" size="1 1 0.1"/>
-  <body><freejoint/><geom type="cylinder" size="0.05 0.2"/></body></worldbody></mujoco>"""
-
-
-@pytest.mark.parametrize(
-    ("tilt", "moved", "excused"),
-    [
-        (3e-7, (0.0, 0.0, 0.0), True),
-        (3e-7, (0.1, 0.0, 0.0), True),
-        (3e-7, (0.0, 0.01, 0.0), False),
-        (3e-7, (0.0, 0.0, 0.01), False),
-        (1e-3, (0.1, 0.0, 0.0), False),
-    ],
-)
-def test_a_place_along_a_line_is_excused_if_rounding_of_poses_decides_it(
-    tilt: float, moved: tuple[float, ...], excused: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mj = mujoco.MjModel.from_xml_string(ROD)
-    oracle, rest = Oracle(mj, "float32"), Sampler(mj, 0).random()
-    half = 0.25 * np.pi + 0.5 * tilt
-    state = rest._replace(qpos=np.array([0, 0, 0.149, np.cos(half), 0, np.sin(half), 0]))
-    oracle.forward(state)
-    evaluation = Evaluation(state, collect(mj, oracle.data), oracle.touched())
-    (place,) = evaluation.fields["contact_pos"]
-    contacts = Simulation.contacts
-
-    def elsewhere(sim: Simulation, world: int) -> Any:
-        inwards = (-np.sign(place[0]), 1.0, 1.0)
-        return contacts(sim, world)._replace(pos=(place + np.multiply(moved, inwards))[None])
-
-    monkeypatch.setattr(Simulation, "contacts", elsewhere)
-    assert along_lines(load_model(mj), {3: evaluation}, "host", "float32") == ({3} if excused else set())
 
 
 @pytest.mark.parametrize(("body", "excused"), [("a", set()), ("c", {3})])
