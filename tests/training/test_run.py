@@ -201,9 +201,9 @@ def test_checkpoints_of_another_training_are_refused(tmp_path: Path) -> None:
     np.testing.assert_array_equal(state["a"], np.zeros(3))
     with pytest.raises(TrainingError, match="written by another version of simengine, or for other arguments"):
         checkpoint.restore(tmp_path, {"a": np.ones(4)})
-    next((tmp_path / "checkpoints").iterdir()).write_bytes(b"")
+    next((tmp_path / "checkpoints").iterdir()).write_bytes(b"broken")
     with (
-        pytest.warns(DamagedCheckpointWarning),
+        pytest.warns(DamagedCheckpointWarning, match=r"damaged \(it is no whole archive\)"),
         pytest.raises(TrainingError, match="has only damaged checkpoints"),
     ):
         checkpoint.restore(tmp_path, {"a": np.ones(3)})

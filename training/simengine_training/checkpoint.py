@@ -90,7 +90,9 @@ def restore(folder: Path, template: Any) -> tuple[Any, int]:
 
 def _read(path: Path) -> tuple[list[str], list[np.ndarray]]:
     """What a checkpoint says about itself, and its arrays. Raises ValueError if its checksum is another."""
-    # opened here, since NumPy leaves open a file that is no whole archive
+    if not zipfile.is_zipfile(path):  # NumPy would take it for pickled objects, and advise to trust it
+        raise ValueError("it is no whole archive")
+    # opened here, since NumPy leaves open a file that it cannot read
     with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
         about = [str(text) for text in file["about"]]
         leaves = [file[f"arr_{k}"] for k in range(len(file.files) - 1)]
