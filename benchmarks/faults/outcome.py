@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-PYTHONPATH = os.pathsep.join(str(ROOT / folder) for folder in (".", "scheduler", "envs", "training", "configs"))
+_FOLDERS = [str(ROOT / folder) for folder in (".", "scheduler", "envs", "training", "configs")]
+PYTHONPATH = os.pathsep.join([*_FOLDERS, *filter(None, [os.environ.get("PYTHONPATH")])])
+"""This checkout before all that this process imports from."""
 _MOST_SECONDS = 300
 
 # Runs Python with the other arguments, once the size of files is limited. A function between fork and exec would not

@@ -15,8 +15,9 @@
     single        `SingleEnv`, a `gymnasium.Env`
     vector        `BatchEnv`, a `gymnasium.vector.VectorEnv` with arrays of NumPy, JAX, PyTorch or CuPy
     arrays        kinds of arrays
+    autoreset     `AutoresetMode`, under old versions of Gymnasium too
     devices       which backend runs, and on which device
-    stalls        whether worlds stood still, found out without waiting
+    flags         whether something went wrong in worlds, found out without waiting
     actions, infos, seeds, options, models, assets, rendering, tiling
                   arguments, results and pictures
     registration  ids of environments

@@ -6,9 +6,9 @@ from operator import index
 from typing import Any
 
 import numpy as np
-from gymnasium.vector import AutoresetMode
 
 from simengine.errors import did_you_mean
+from simengine_envs.autoreset import AutoresetMode
 
 DTYPES = ("float32", "float64")
 

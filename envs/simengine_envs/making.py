@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple, cast
 
 import gymnasium
-from gymnasium.vector import AutoresetMode
 
+from simengine_envs.autoreset import AutoresetMode
 from simengine_envs.choices import autoreset_mode_of
 from simengine_envs.mixed_pure import MixedPureEnv
 from simengine_envs.mixed_task import MixedTask

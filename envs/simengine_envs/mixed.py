@@ -12,9 +12,9 @@ from typing import Any, cast
 
 import jax
 import numpy as np
-from gymnasium.vector import AutoresetMode
 
 from simengine.errors import did_you_mean
+from simengine_envs.autoreset import AutoresetMode
 from simengine_envs.mixed_pure import MixedPureEnv, States, joined
 from simengine_envs.mixed_task import MixedTask
 from simengine_envs.options import EngineOptions

@@ -8,9 +8,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from gymnasium.vector import AutoresetMode
 
 from simengine.errors import did_you_mean
+from simengine_envs.autoreset import AutoresetMode
 from simengine_envs.choices import autoreset_mode_of
 from simengine_envs.devices import resolved_backend
 from simengine_envs.mixed_task import MixedTask

@@ -7,9 +7,8 @@ from dataclasses import fields
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from gymnasium.vector import AutoresetMode
-
 from simengine.errors import did_you_mean
+from simengine_envs.autoreset import AutoresetMode
 from simengine_envs.pure import PureEnv
 from simengine_envs.rendering import RenderOptions
 from simengine_envs.task import Task

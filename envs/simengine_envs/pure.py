@@ -9,10 +9,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from gymnasium.vector import AutoresetMode
 
 import simengine
 from simengine.model.params import PARAMS
+from simengine_envs.autoreset import AutoresetMode
 from simengine_envs.checks import Checks
 from simengine_envs.choices import autoreset_mode_of, dtype_name
 from simengine_envs.devices import resolved_backend

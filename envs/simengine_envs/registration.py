@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-import gymnasium
+from gymnasium.envs import registration  # which is there while `import gymnasium` loads the entry points
 
 NAMESPACE = "simengine"
 SINGLE_ENTRY, VECTOR_ENTRY = "simengine_envs.single:SingleEnv", "simengine_envs.vector:BatchEnv"
@@ -72,7 +72,7 @@ def register_envs() -> None:
     """
     for item in REGISTRATIONS:
         name = f"{NAMESPACE}/{item.id}"
-        if name not in gymnasium.registry:
+        if name not in registration.registry:
             vector = _MIXED if item.id in _MIXED_TASKS else VECTOR_ENTRY
             _register(name, item.task, item.max_episode_steps, item.reward_threshold, vector, item.arguments)
 
@@ -104,7 +104,7 @@ def _register(
     vector: str,
     arguments: Mapping[str, Any],
 ) -> None:
-    gymnasium.register(
+    registration.register(
         id=name,
         entry_point=SINGLE_ENTRY,
         vector_entry_point=vector,
@@ -117,7 +117,7 @@ def _register(
 def names() -> list[str]:
     """Ids of all registered environments of simengine's kind, in order."""
     entries = VECTOR_ENTRY, _MIXED
-    return sorted(name for name, spec in gymnasium.registry.items() if spec.vector_entry_point in entries)
+    return sorted(name for name, spec in registration.registry.items() if spec.vector_entry_point in entries)
 
 
 def check_name(name: str) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 import jax
 import numpy as np
 from gymnasium import spaces
-from gymnasium.vector import AutoresetMode
 
 from simengine import Model
 from simengine.errors import BackendError
+from simengine_envs.autoreset import AutoresetMode
 from simengine_envs.choices import dtype_name
 from simengine_envs.devices import device_of, resolved_backend
 from simengine_envs.flags import Flags

@@ -8,9 +8,9 @@ import gymnasium
 import jax
 import numpy as np
 from gymnasium.error import ResetNeeded
-from gymnasium.vector import AutoresetMode
 
 from simengine_envs.actions import checked_actions
+from simengine_envs.autoreset import AutoresetMode
 from simengine_envs.options import split_arguments
 from simengine_envs.rendering import RENDER_MODES, Renderer
 from simengine_envs.runner import Runner

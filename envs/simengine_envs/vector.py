@@ -8,11 +8,12 @@ from typing import Any
 import jax
 import numpy as np
 from gymnasium.error import ResetNeeded
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from simengine_envs.actions import checked_actions, checked_device_actions
 from simengine_envs.arrays import array_kind
+from simengine_envs.autoreset import AutoresetMode, check_gymnasium
 from simengine_envs.choices import autoreset_mode_of, whole_number
 from simengine_envs.infos import add_final, add_info
 from simengine_envs.options import split_arguments
@@ -50,7 +51,7 @@ class BatchEnv(VectorEnv):
     Raises:
         TypeError: an argument is unknown.
         ValueError: an argument is out of its range.
-        ImportError: the library of the arrays is not installed.
+        ImportError: the library of the arrays is not installed, or Gymnasium is too old for vector environments.
         FileNotFoundError: there is no such model file.
         simengine.errors.BackendError: the backend is not available.
     """
@@ -71,6 +72,7 @@ class BatchEnv(VectorEnv):
         grid_worlds: int | None = None,
         **arguments: Any,
     ):
+        check_gymnasium()
         num_envs = whole_number("num_envs", num_envs, 1)
         if render_mode == "human":
             raise ValueError("a vector environment has no window; use render_mode='rgb_array' or a single environment")

@@ -59,7 +59,9 @@ struct Memory {
   int32_t* num_chosen;
 };
 
-// So many chosen worlds are worth a thread: to wake one takes as long as an evaluation of a few worlds.
+// So much work of chosen worlds is worth a thread, since to wake one takes time; or so many worlds, as long as it is not
+// known how long they take.
+static constexpr std::chrono::microseconds WORK_OF_A_THREAD{30};
 static constexpr int64_t WORLDS_OF_A_THREAD = 4;
 
 // Python makes a memory of a kind; null if it could not. Its text says why.
@@ -88,6 +90,23 @@ static std::chrono::nanoseconds duration(int64_t kind) {
   std::lock_guard<std::mutex> lock(guard);
   auto found = durations.find(kind);
   return found == durations.end() ? std::chrono::nanoseconds(0) : found->second;
+}
+
+// Shortest time that a chosen world of a call took on one thread, by kind.
+static std::unordered_map<int64_t, std::chrono::nanoseconds> times_of_worlds;
+
+static void note_time_of_world(int64_t kind, std::chrono::nanoseconds time) {
+  std::lock_guard<std::mutex> lock(guard);
+  auto [found, fresh] = times_of_worlds.try_emplace(kind, time);
+  if (time < found->second) found->second = time;
+}
+
+// Number of threads for which chosen worlds are work.
+static int64_t threads_for(int64_t kind, int64_t worlds) {
+  std::lock_guard<std::mutex> lock(guard);
+  auto found = times_of_worlds.find(kind);
+  if (found == times_of_worlds.end()) return (worlds + WORLDS_OF_A_THREAD - 1) / WORLDS_OF_A_THREAD;
+  return 1 + worlds * found->second / std::chrono::nanoseconds(WORK_OF_A_THREAD);
 }
 
 // Time that calls of steps have taken [ns], copies included.
@@ -121,6 +140,7 @@ extern "C" void simengine_forget(int64_t kind) {
   stopped.wait(lock, [&] { return running.find(kind) == running.end(); });
   idle.erase(kind);
   durations.erase(kind);
+  times_of_worlds.erase(kind);
 }
 
 // Wait for the calls that run, and let later ones fail. Python calls this before its interpreter ends. A thread that
@@ -266,6 +286,31 @@ static ffi::Error step_once(ffi::ThreadPool& pool, ffi::RemainingArgs& arguments
   const auto called = std::chrono::steady_clock::now();
   const Memory* memory = take(kind, why);
   if (memory == nullptr) return ffi::Error::Internal(why);
+  int64_t most_threads = memory->num_shards, all = 0;
+  if (memory->chosen) {
+    auto given = arguments.get<ffi::AnyBuffer>(memory->num_inputs);
+    if (!given.has_value()) return given.error();
+    const int32_t* mask = static_cast<const int32_t*>(given->untyped_data());
+    for (int64_t s = 0; s < memory->num_shards; ++s) {
+      const Shard& shard = memory->shards[s];
+      int32_t number = 0;
+      for (int64_t w = shard.begin; w < shard.end; ++w) {
+        if (mask[w]) memory->chosen[shard.begin + number++] = int32_t(w);
+      }
+      memory->num_chosen[s] = number;
+      all += number;
+    }
+    if (all == 0) {
+      for (int64_t i = 0; i < memory->num_outputs; ++i) {
+        auto wanted = results.get<ffi::AnyBuffer>(i);
+        if (!wanted.has_value()) return wanted.error();
+        std::memset((*wanted)->untyped_data(), 0, (*wanted)->size_bytes());
+      }
+      give_back(kind, memory);
+      return ffi::Error::Success();
+    }
+    most_threads = threads_for(kind, all);
+  }
   for (int64_t i = 0; i < memory->num_inputs; ++i) {
     auto given = arguments.get<ffi::AnyBuffer>(i);
     if (!given.has_value()) return given.error();
@@ -278,23 +323,6 @@ static ffi::Error step_once(ffi::ThreadPool& pool, ffi::RemainingArgs& arguments
   }
   for (int64_t i = 0; i < memory->num_cleared; ++i) {
     std::memset(memory->cleared[i].data, 0, memory->cleared[i].rows * memory->cleared[i].bytes);
-  }
-  int64_t most_threads = memory->num_shards;
-  if (memory->chosen) {
-    auto given = arguments.get<ffi::AnyBuffer>(memory->num_inputs);
-    if (!given.has_value()) return given.error();
-    const int32_t* mask = static_cast<const int32_t*>(given->untyped_data());
-    int64_t all = 0;
-    for (int64_t s = 0; s < memory->num_shards; ++s) {
-      const Shard& shard = memory->shards[s];
-      int32_t number = 0;
-      for (int64_t w = shard.begin; w < shard.end; ++w) {
-        if (mask[w]) memory->chosen[shard.begin + number++] = int32_t(w);
-      }
-      memory->num_chosen[s] = number;
-      all += number;
-    }
-    most_threads = (all + WORLDS_OF_A_THREAD - 1) / WORLDS_OF_A_THREAD;
   }
   auto work = std::make_shared<Work>();
   work->memory = memory;
@@ -314,7 +342,9 @@ static ffi::Error step_once(ffi::ThreadPool& pool, ffi::RemainingArgs& arguments
     work->run();
     std::unique_lock<std::mutex> lock(work->mutex);
     work->ended.wait(lock, [&] { return work->done == work->num_shards; });
-    note_duration(kind, std::chrono::steady_clock::now() - began);
+    const std::chrono::nanoseconds lasted = std::chrono::steady_clock::now() - began;
+    note_duration(kind, lasted);
+    if (memory->chosen) note_time_of_world(kind, lasted * (helpers + 1) / all);
   }
   for (int64_t i = 0; i < memory->num_outputs && !work->failed; ++i) {
     auto wanted = results.get<ffi::AnyBuffer>(i);

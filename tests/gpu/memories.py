@@ -15,13 +15,17 @@ RUNGE_KUTTA = tuple(n for n in FIELD if n.startswith("rk_"))
 
 
 def loaded(name: str, dtype: str, contacts: int, rows: int) -> Memory:
-    """A memory with a case's states, random warm starts, and everything else poisoned."""
+    """A memory with a case's states, random warm starts, and everything else poisoned.
+
+    Only actuator_moment starts as zeros. On a GPU nobody writes its entries that are not in the model table.
+    """
     states = case(name).states
     n = len(states["qpos"])
     memory = Memory(case(name).model, dtype, n, contacts, rows)
     warm = np.random.default_rng(7).normal(size=(n, memory.model.nv)).astype(np.float32)
     counters = {"nstep": np.arange(n, dtype=np.int32), "world_status": np.zeros(n, np.int32)}
     memory.set(states | counters | {"qacc_warmstart": warm})
+    memory.arrays["actuator_moment"].fill(0)
     return memory
 
 

@@ -102,6 +102,8 @@ def test_a_stage_alone_agrees_with_the_host_build(
     kernel, memory = catalogue.single(stage), prepared(name, dtype)
     rows = most_rows(memory)
     memory.poison(stage.writes)
+    if "actuator_moment" in stage.writes:  # entries that are not in the model table are zero from the start on a GPU
+        memory.arrays["actuator_moment"].fill(0)
     before, host = memory.snapshot(), widened(memory)
     host_before = host.snapshot()
     call(kernel, host, arguments(kernel, host, False, rows, {"rk_stage": rk_stage}))

@@ -10,10 +10,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from gymnasium.vector import AutoresetMode
 
 from simengine_envs.adapters.making import named_task
 from simengine_envs.adapters.missing import missing
+from simengine_envs.autoreset import AutoresetMode
 from simengine_envs.devices import resolved_backend
 from simengine_envs.options import pure_env, split_arguments
 from simengine_envs.pure import PureEnv

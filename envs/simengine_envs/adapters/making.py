@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gymnasium.vector import AutoresetMode
-
+from simengine_envs.autoreset import AutoresetMode
 from simengine_envs.making import named_task
 from simengine_envs.task import Task
 from simengine_envs.vector import BatchEnv
