@@ -8,6 +8,9 @@
 
 #define DIVERGES
 #include "dialect.cuh"
+#include "lanes_host.cuh"
+#include "scalars.cuh"
+#include "lanes.cuh"
 #include "vectors.h"
 #include "vector_matrices.cuh"
 

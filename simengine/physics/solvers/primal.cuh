@@ -191,8 +191,8 @@ DEVICE real primal_step(const Model& m, const Rows& rows, const SymRows& M, cons
   return primal_move(m, rows, qfrc_smooth, p, search, Mv, jv, smallest, lines);
 }
 
-// A decrease of the cost along `search` below this is rounding. Dofs that stand still on it have no part in either: they
-// may belong to trees whose accelerations are far larger.
+// A decrease of the cost along `search` below this is rounding. Dofs that stand still on it have no part in either:
+// their trees may have far larger accelerations.
 DEVICE real primal_noise(const Model& m, const Point& p, const real* qfrc_smooth, const real* search) {
   real inertial = 0, smooth = 0;
   DOF_FOR(i, m.nv()) {
