@@ -94,8 +94,9 @@ def build_arrays(mj: mujoco.MjModel, pairs: list[Candidate], census: Census | No
         arrays["actuator_ctrllimited"][:] = 0
     # gravity compensation clamps its sum with the actuator force itself
     arrays["jnt_actfrclimited"][arrays["jnt_gravcomp"] == LIMITED] = 0
-    if disabled & int(_DISABLE.mjDSBL_ACTUATION):
-        arrays["actuator_forcelimited"][:] = 0  # otherwise a range that does not contain zero would produce a force
+    # where nothing acts, a range that does not contain zero would produce a force
+    if disabled & int(_DISABLE.mjDSBL_ACTUATION) or not mj.nu:
+        arrays["actuator_forcelimited"][:] = 0
         arrays["jnt_actfrclimited"][:] = 0
     return arrays
 

@@ -107,3 +107,15 @@ def test_the_flag_changes_the_step(flag: str) -> None:
 def test_several_flags_at_once(flags: tuple[str, ...]) -> None:
     theirs, ours = stepped("Euler", sum(int(CHANGING[flag]) for flag in flags))
     np.testing.assert_allclose(ours, theirs, atol=1e-9)
+
+
+@pytest.mark.parametrize("joint", ['actuatorfrcrange="1 2"', 'actuatorfrcrange="1 2" actuatorgravcomp="true"'])
+def test_a_range_of_forces_without_zero_needs_an_actuator(joint: str) -> None:
+    slide = f'<body gravcomp="1"><joint type="slide" axis="0 0 1" {joint}/><geom size="0.1"/></body>'
+    mj = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{slide}</worldbody></mujoco>")
+    data = mujoco.MjData(mj)
+    mujoco.mj_forward(mj, data)
+    with Simulation(load_model(mj), num_worlds=1, backend="host", dtype="float64") as sim:
+        sim.forward()
+        assert np.asarray(sim.field("qfrc_actuator")).item() == data.qfrc_actuator.item() == 0.0
+        np.testing.assert_allclose(np.asarray(sim.field("qacc"))[0], data.qacc, atol=1e-9)
