@@ -6,7 +6,7 @@ world; the results must be those of one lane, bit for bit wherever no sum over l
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +33,12 @@ WORLDS = {"ant": 4, "pile": 2, "swimmer": 3, "tendons": 3, "actuators": 3, "dual
     "glider": 2,
 }
 FORMS = ("single", "scratch", "arena")
+OF_LARGE_MODELS = (
+    *(catalogue.POSES_SITES, catalogue.TENDONS_BY_BLOCK, catalogue.COUNTING_BY_WARP),
+    *(catalogue.ACTUATORS_BY_BLOCK, catalogue.SMOOTH_DRIVEN),
+)
+"""Kernels that take the place of others where a GPU has many tendons, actuators or pairs to work on."""
+
 STEPS = [
     *(("ant", step) for step in ("", "euler", "rk4")),
     *(("pile", "euler"), ("swimmer", "rk4"), ("tendons", "rk4"), ("actuators", "rk4")),
@@ -79,7 +85,10 @@ def programs(name: str, dtype: str, integrator: str, form: str) -> tuple[Memory,
     if form == "single":
         return memory, calls(memory, integrator, 0)
     nothing = {kernel.name: frozenset() for kernel in KERNELS}
-    return memory, fused_calls(memory, integrator, 0, form == "arena", nothing)
+    fused = fused_calls(memory, integrator, 0, form == "arena", nothing)
+    if form == "arena" or not memory.model.general_smooth or memory.model.has_adhesion:
+        return memory, fused
+    return memory, chain(fused, ((kernel, arguments(kernel, memory)) for kernel in OF_LARGE_MODELS))
 
 
 @pytest.mark.parametrize("form", FORMS)
