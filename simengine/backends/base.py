@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -88,6 +89,10 @@ class Backend(Protocol):
     """Lanes of a large world: a whole block on a GPU."""
     island_lanes: tuple[int, int]
     """Lanes of a large and of a huge island: whole blocks on a GPU."""
+
+    def own_gpu(self) -> AbstractContextManager[Any] | None:
+        """What makes the backend's GPU the current one of the thread; None for a backend without one."""
+        ...
 
     def form_of(self, model: ModelTable) -> ModelTable:
         """The model in its fastest form on the processor: solved by islands, or as one problem for each world."""

@@ -16,6 +16,7 @@ from simengine.emission.calls import EmittedCall
 from simengine.emission.dense import STORED_BY_BLOCKS, dense_matrices, dense_rows
 from simengine.emission.steps import Controls, advance
 from simengine.engines.list_groups import ListGroups
+from simengine.engines.own_gpu import on_own_gpu
 from simengine.model.model_table import ModelTable
 from simengine.model.params import SavedParams
 from simengine.plan.issue import Issue, decide_issuing
@@ -29,8 +30,9 @@ from simengine_scheduler.executors import AutoExecutor
 _ALL_FIELDS = frozenset(f.name for f in FIELDS)
 
 
+@on_own_gpu
 class ListEngine:
-    """Steps groups of worlds on backends "host" and "cuda".
+    """Steps groups of worlds on backends "host" and "cuda". Its functions work on the GPU of its backend.
 
     The number of a group stays the same when other groups are added or removed.
 
@@ -251,8 +253,13 @@ class ListEngine:
         array[... if worlds is None else worlds] = values
 
     def params(self, group: int, name: str) -> Array:
-        """A parameter of every world of a group, (num_worlds, ...) float64."""
-        return self._groups.parameters_of(group).values(name)
+        """A copy of a parameter of every world of a group, (num_worlds, ...) float64."""
+        copy: Array = self._groups.parameters_of(group).values(name).copy()
+        return copy
+
+    def param_shape(self, group: int, name: str) -> tuple[int, ...]:
+        """The shape of a parameter in one world."""
+        return tuple(self._groups.parameters_of(group).values(name).shape[1:])
 
     def given(self, group: int, name: str) -> Array | None:
         """A parameter of every world of a group, (num_worlds, ...); None if it was not set."""
