@@ -179,7 +179,7 @@ class CudaBackend:
 
     def drain(self) -> None:
         """Wait for the whole device."""
-        patience.within(self._patience, self._cupy.cuda.Device().synchronize, "work of the whole GPU")
+        patience.within(self._patience, self._cupy.cuda.Device(self._gpu).synchronize, "work of the whole GPU")
 
     def host_visible(self, count: int) -> np.ndarray:
         """Pinned memory, mapped at the same address on the GPU (unified addressing)."""
