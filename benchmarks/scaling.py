@@ -1,9 +1,10 @@
 """How the time of a step grows: `python -m benchmarks.scaling --json out/scaling.json --plot out/scaling.png`.
 
 There is a curve for each size that can grow alone: worlds of two models, dofs of a chain, contacts of a slab on
-spheres, geoms of an arm, that is candidate pairs, and geoms of a room in which an arm stands. A point is the median of repeats of some ten milliseconds. The
-exponent of a point is the slope from the point before, on logarithmic axes: 0 where more costs nothing, 1 where the
-time grows in proportion, 3 where it grows as a dense factorisation. A curve bends where its exponent passes one half.
+spheres, geoms of an arm, that is candidate pairs, and geoms of a room in which an arm stands. A point is the median of
+repeats of some ten milliseconds. The exponent of a point is the slope from the point before, on logarithmic axes: 0
+where more costs nothing, 1 where the time grows in proportion, 3 where it grows as a dense factorisation. A curve bends
+where its exponent passes one half.
 """
 
 from __future__ import annotations

@@ -55,8 +55,8 @@ def crowded_arm(geoms: int) -> str:
 def furnished_room(geoms: int) -> str:
     """An arm of seven hinges in a room full of boxes that stand still, most of them out of its reach.
 
-    The arm swings and touches a box now and then, as a robot in a scene does. Each capsule of the arm and each box are a
-    candidate pair.
+    The arm swings and touches a box now and then, as a robot in a scene does. Each capsule of the arm and each box are
+    a candidate pair.
 
     Args:
         geoms: number of boxes.
