@@ -14,9 +14,9 @@ import pytest
 from simengine.cli.environments.ids import environment_id, is_environment
 from simengine.cli.main import main
 from simengine.cli.options.errors import UsageError
-from tests.checkout import PYTHONPATH
 from tests.cli import own_task
 from tests.cli.refusals import assert_refused
+from tests.helpers.checkout import PYTHONPATH
 
 COMMANDS = (["run", "--worlds", "2", "--steps", "2"], ["view", "--worlds", "2", "--no-browser"], ["train"])
 

@@ -17,7 +17,7 @@ from simengine.plan import catalogue
 from simengine.plan.every_kernel import all_kernels
 from simengine.plan.islands import ISLAND_KERNELS
 from simengine.state.fields import FIELD
-from tests.islands import counting, dropped, filled
+from tests.helpers.islands import counting, dropped, filled
 from tests.models import OWN
 from tests.stages.harness import Memory, arguments, call, changed
 from tests.stages.harness_chain import RUNGE_KUTTA, Calls, calls, fused_calls, single, start

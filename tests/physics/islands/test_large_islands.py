@@ -17,7 +17,7 @@ from simengine.plan.selection import Selection
 from simengine.plan.step_plan import plan_step
 from simengine.plan.variants import without_some_kinds
 from simengine.state.fields import FIELDS, MOST_LARGE_DOFS
-from tests.islands import dropped, every_row, heap, pile, roped
+from tests.helpers.islands import dropped, every_row, heap, pile, roped
 
 STEPS = (0, 20, 60, 150)
 CONVERGED = '<option tolerance="1e-12" ls_tolerance="1e-8" iterations="200"'
