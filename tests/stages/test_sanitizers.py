@@ -59,7 +59,7 @@ UNCOMPARED = ("solver_niter", "efc_jv", "efc_before", "efc_weight", "listed", "n
 PLAIN = "none, four lanes"
 KINDS = {
     PLAIN: ("float64", 4, ()),
-    "threads": ("float64", 4, ("-fsanitize=thread", "-O1")),
+    "threads": ("float64", 4, ("-fsanitize=thread",)),
     "memory, four lanes": ("float32", 4, ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O0")),
 }
 
