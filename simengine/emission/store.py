@@ -14,18 +14,18 @@ import numpy as np
 from simengine.errors import BackendError
 from simengine.plan.capacity import arena_fields, first_entries, most_entries
 from simengine.plan.step_plan import StepPlan
+from simengine.state.field import Field
 from simengine.state.fields import (
     COLUMNS_OF,
     FIELD,
     ISLAND_ARENAS,
-    ISLAND_COLUMNS,
     NUM_COLUMNS,
     PAIR_ARENAS,
-    PAIR_COLUMNS,
     PROGRESS,
-    Field,
     entry_shape,
 )
+from simengine.state.island_fields import ISLAND_COLUMNS
+from simengine.state.pair_fields import PAIR_COLUMNS
 from simengine_scheduler.launch import Buffer, BufferSet, Number
 
 HOST_FIELDS = ("totals_host", "island_totals_host", "pair_totals_host", "progress_host")

@@ -32,7 +32,7 @@ from simengine.plan.step_plan import StepPlan, plan_step
 from simengine.state.fields import INTEGRATION_STATE
 from simengine_scheduler import HostLaunch
 from simengine_scheduler.launch import BufferSet
-from tests.islands import heap
+from tests.helpers.islands import heap
 from tests.models import OWN, gymnasium_path
 
 WORLDS = 6

@@ -20,7 +20,7 @@ from simengine.plan.step_plan import StepPlan, has_step_kernel, plan_step
 from simengine_scheduler import KernelCall, Trace
 from simengine_scheduler.core import Emitter
 from tests.emission.test_memory import GpuOnPaper
-from tests.islands import heap
+from tests.helpers.islands import heap
 from tests.models import OWN, gymnasium_path
 
 NOTHING = frozenset[str]()

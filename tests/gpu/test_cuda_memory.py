@@ -13,7 +13,7 @@ from simengine.emission import store
 from simengine.state.fields import FIELDS
 from simengine_scheduler.cuda.setup import set_up_stream
 from tests.gpu.compare import cuda_only
-from tests.islands import heap
+from tests.helpers.islands import heap
 from tests.models import OWN
 
 UNIT = 512  # bytes of which CuPy's pool makes its blocks

@@ -171,8 +171,8 @@ def run_under(sanitizer: str, kernel: StepKernel, memory: Memory, slots: list[Ar
     source = teams_source(kernel) + RUNNER.replace("KERNELS", kernel.name)
     options = (
         "-std=c++17",
-        "-O1",
-        "-g",
+        "-Og",
+        "-g1",
         "-pthread",
         *host_build.NO_CONTRACTION,
         "-fno-strict-aliasing",

@@ -13,7 +13,7 @@ import simengine
 HERE = Path(__file__).parent
 PACKAGE = Path(simengine.__file__).parent
 INCLUDES = [f"-I{folder}" for folder in (PACKAGE / "kernels", PACKAGE / "physics" / "math", HERE)]
-OPTIONS = ("-std=c++17", "-O1", "-g", "-ffp-contract=off", "-fsanitize=thread", "-Wno-unknown-pragmas", "-pthread")
+OPTIONS = ("-std=c++17", "-Og", "-g1", "-ffp-contract=off", "-fsanitize=thread", "-Wno-unknown-pragmas", "-pthread")
 
 
 def passes(program: Path, source: str, arguments: int | Iterable[int], *options: str) -> str:

@@ -19,8 +19,8 @@ from simengine.plan.tiles import COUNTING_KERNELS
 from simengine.plan.variants import with_branches
 from simengine.zoo import pile_xml
 from tests.emission.test_memory import GpuOnPaper
-from tests.humanoids import humanoid_xml
-from tests.islands import heap
+from tests.helpers.humanoids import humanoid_xml
+from tests.helpers.islands import heap
 from tests.models import OWN, gymnasium_path
 
 NOTHING = frozenset[str]()

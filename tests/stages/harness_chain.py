@@ -14,7 +14,7 @@ from simengine.model.table import PAIR_TYPES
 from simengine.physics.stage import Stage
 from simengine.plan import catalogue
 from simengine.state.fields import FIELD, FIELDS
-from tests.oracle import Sample, oracle_model, sample, undecided
+from tests.helpers.oracle import Sample, oracle_model, sample, undecided
 from tests.stages.harness import FRONT, Argument, Memory, arguments, call, list_worlds
 
 MODELS = (

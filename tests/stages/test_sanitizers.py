@@ -17,7 +17,7 @@ from simengine.plan import catalogue
 from simengine.plan.every_kernel import all_kernels
 from simengine.plan.islands import ISLAND_KERNELS
 from simengine.state.fields import FIELD
-from tests.islands import counting, dropped, filled
+from tests.helpers.islands import counting, dropped, filled
 from tests.models import OWN
 from tests.stages.harness import Memory, arguments, call, changed
 from tests.stages.harness_chain import RUNGE_KUTTA, Calls, calls, fused_calls, single, start
@@ -59,7 +59,7 @@ UNCOMPARED = ("solver_niter", "efc_jv", "efc_before", "efc_weight", "listed", "n
 PLAIN = "none, four lanes"
 KINDS = {
     PLAIN: ("float64", 4, ()),
-    "threads": ("float64", 4, ("-fsanitize=thread", "-O1")),
+    "threads": ("float64", 4, ("-fsanitize=thread",)),
     "memory, four lanes": ("float32", 4, ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O0")),
 }
 

@@ -13,7 +13,7 @@ import pytest
 from simengine import Simulation, load_model
 from simengine.physics.sensors.ray_hfield_jax import Field, hfield
 from simengine.physics.sensors.ray_jax import into_geom
-from tests.oracle import quick_jit
+from tests.helpers.oracle import quick_jit
 
 RAYS, STATES, HALF, HEIGHT, BASE = 40, 25, (0.9, 0.6), 0.3, 0.2
 

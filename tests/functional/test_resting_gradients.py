@@ -12,7 +12,7 @@ from simengine.engines.jax_step import initial_state, make_step
 from simengine.model import load_table
 from simengine.physics.collision.narrowphase_jax import narrowphase
 from simengine.physics.kinematics.kinematics_jax import kinematics
-from tests.oracle import quick_jit
+from tests.helpers.oracle import quick_jit
 
 STEEPEST = 1e4
 """No derivative of a distance, position [m] or frame by a coordinate [m, or of a unit quaternion] is larger. A frame

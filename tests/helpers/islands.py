@@ -17,14 +17,8 @@ from simengine.plan import islands as island_kernels
 from simengine.plan.pairs import PAIR_KERNELS
 from simengine.plan.scratch import class_bounds
 from simengine.plan.variants import variant_for
-from simengine.state.fields import (
-    COLUMNS,
-    INTEGRATION_STATE,
-    ISLAND_ARENAS,
-    LARGE_ISLANDS,
-    NUM_ISLAND_CLASSES,
-    PAIR_ARENAS,
-)
+from simengine.state.fields import COLUMNS, INTEGRATION_STATE, ISLAND_ARENAS, PAIR_ARENAS
+from simengine.state.island_fields import LARGE_ISLANDS, NUM_ISLAND_CLASSES
 from tests.stages.harness import Argument, Memory, Pointer, arguments, call
 
 ARM = """

@@ -21,7 +21,7 @@ from simengine.plan import islands as island_kernels
 from simengine.plan.evaluation import plan_evaluation
 from simengine.plan.selection import Selection
 from simengine.state.fields import FIELDS
-from tests.islands import crooked, dense, dropped, every_row, heap, roped
+from tests.helpers.islands import crooked, dense, dropped, every_row, heap, roped
 
 STEPS = (0, 20, 60, 150)
 DTYPES = ("float64", "float32")

@@ -20,8 +20,8 @@ from simengine.check.oracle import dense_jacobian
 from simengine.engines.jax_step import State, make_forward
 from simengine.model import ModelTable, load_table
 from simengine.model.table import PAIRS
+from tests.helpers.once import once
 from tests.models import compile_model
-from tests.once import once
 
 NUM_STATES = 120
 """Number of states that are compared for each model."""

@@ -11,7 +11,7 @@ import pytest
 
 from simengine import Model, NonFiniteError, Simulation, load_model
 from simengine.backends.select import available_backends
-from tests.islands import heap
+from tests.helpers.islands import heap
 
 BACKENDS = [name for name in ("host", "jax") if not available_backends()[name]]
 MOVING = """

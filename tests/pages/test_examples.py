@@ -12,9 +12,9 @@ import pytest
 from PIL import Image
 
 from simengine import load_model
-from tests import pages
+from tests.helpers import pages
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def test_evolution_finds_robots_that_get_further(tmp_path: Path) -> None:

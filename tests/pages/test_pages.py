@@ -12,8 +12,8 @@ from typing import Any
 import jax
 import pytest
 
-from tests import pages
-from tests.checkout import ROOT
+from tests.helpers import pages
+from tests.helpers.checkout import ROOT
 
 ALL = [ROOT / "CONTRIBUTING.md", *sorted(pages.DOCS.rglob("*.md"))]
 GUIDE = sorted((pages.DOCS / "guide").glob("*.md"))
@@ -28,7 +28,7 @@ SINGLE = {
     if page not in GUIDE and page.name != "scheduler.md"
     for number, block in enumerate(pages.blocks(page, "python"))
 }
-IN_README = pages.commands(ROOT / "README.md")  # tests/test_readme.py runs them
+IN_README = pages.commands(ROOT / "README.md")  # tests/pages/test_readme.py runs them
 COMMANDS = [command for page in GUIDE for command in pages.commands(page) if command not in IN_README]
 HEAVY = [command for command in COMMANDS if command.startswith("simengine bench stepping --mujoco --json")]
 LIGHT = [command for command in COMMANDS if command not in HEAVY]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests import pages
-from tests.checkout import ROOT
+from tests.helpers import pages
+from tests.helpers.checkout import ROOT
 
 README = ROOT / "README.md"
 PROGRAMS = dict(enumerate(pages.blocks(README, "python")))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parent.parent.parent
 SOURCES = [ROOT, *(ROOT / folder for folder in ("scheduler", "envs", "training", "configs"))]
 """Folders that hold the packages."""
 

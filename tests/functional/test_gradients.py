@@ -25,7 +25,7 @@ from simengine.physics.solvers.solve_newton_general_jax import solve_newton_gene
 from simengine.physics.solvers.solve_newton_unilateral_jax import solve_newton_unilateral
 from simengine.physics.solvers.solve_pgs_jax import solve_pgs
 from simengine.physics.tendons.wrap_jax import wrap
-from tests.oracle import oracle_model, quick_jit, sample, states_of
+from tests.helpers.oracle import oracle_model, quick_jit, sample, states_of
 
 Vectors = tuple[jax.Array, ...]
 """Arrays whose first axis counts states."""

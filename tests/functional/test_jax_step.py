@@ -13,8 +13,8 @@ import pytest
 
 from simengine.engines.jax_step import State, initial_state, make_step
 from simengine.model import load_table
+from tests.helpers.oracle import Sample, collect, error, oracle_model, quick_jit, states_of
 from tests.models import ALL, compile_model
-from tests.oracle import Sample, collect, error, oracle_model, quick_jit, states_of
 
 STEP_TOLERANCE = {"float64": 1e-6, "float32": 1e-3}
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.checkout import PYTHONPATH, ROOT
+from tests.helpers.checkout import PYTHONPATH, ROOT
 
 DOCS = ROOT / "docs"
 

@@ -14,8 +14,8 @@ from simengine.state.fields import FIELD, ROW_CLASSES
 from simengine_scheduler.core import Cost
 from tests.emission.lists import Work, evaluations, touched, work, written
 from tests.emission.worlds import BALL, ant, ant_start, ants, host, oracle
+from tests.helpers.oracle import sample
 from tests.models import OWN
-from tests.oracle import sample
 
 ON_DEMAND = {"site_xpos": "nsite", "ten_length": "ntendon", "ten_velocity": "ntendon", "actuator_length": "nu"}
 ON_DEMAND |= dict.fromkeys(("energy", "cfrc_ext", "cacc", "subtree_linvel", "sensordata"), "nbody")

@@ -13,7 +13,7 @@ import pytest
 
 from simengine import Simulation, load_model
 from simengine.model.params import PARAMS, WorldParameters
-from tests.params import WORLDS, compiled, drawn, errors, model, simulated, states, unmark
+from tests.helpers.params import WORLDS, compiled, drawn, errors, model, simulated, states, unmark
 
 NAMES = ("ant", "hopper", "mixed_tree", "tendons", "ragdoll", "pile", "glider", "heap")
 

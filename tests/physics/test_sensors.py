@@ -15,8 +15,8 @@ from simengine.model import load_table
 from simengine.model.sensors import measured_in
 from simengine.physics.sensors.sensor_pos_jax import sensor_pos
 from tests.emission.lists import written
+from tests.helpers.oracle import Sample, sample
 from tests.models import OWN, compile_model
-from tests.oracle import Sample, sample
 
 TENDONS = OWN["tendons"]
 WORLDS = 12

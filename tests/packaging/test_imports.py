@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import simengine
-from tests.checkout import ROOT, SOURCES
+from tests.helpers.checkout import ROOT, SOURCES
 
 PACKAGES = {path.parent.name: path.parent for source in SOURCES for path in source.glob("simengine*/__init__.py")}
 LIBRARIES = {

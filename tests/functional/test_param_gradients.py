@@ -14,8 +14,8 @@ import simengine
 from simengine.engines.jax_step import initial_state, make_step
 from simengine.model import load_table
 from simengine.model.params import PARAMS, WorldParameters
-from tests.test_gradients import check
-from tests.test_params import EVERYTHING, fallen
+from tests.functional.test_gradients import check
+from tests.simulation.test_params import EVERYTHING, fallen
 
 ROLLER = """<mujoco>
   <option timestep="0.004" cone="elliptic" tolerance="1e-13" iterations="200"/>

@@ -26,7 +26,7 @@ from simengine.plan.issue import Issue, Issuing
 from simengine.plan.memory import footprint
 from simengine.plan.step_plan import plan_step
 from simengine.zoo import pile_xml
-from tests.medley import medley
+from tests.helpers.medley import medley
 from tests.models import OWN
 
 DTYPES = ("float64", "float32")

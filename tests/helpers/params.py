@@ -10,7 +10,7 @@ import numpy as np
 
 from simengine import Model, Simulation, load_model
 from simengine.model.params import PARAMS, WorldParameters
-from tests.islands import heap
+from tests.helpers.islands import heap
 from tests.models import compile_model
 
 WORLDS = 4

@@ -1,6 +1,6 @@
 """Models at the ends of what there is: without dofs or geoms, with mocap bodies alone, with very many bodies, contacts.
 
-The tests of one large island are in `tests/test_large_islands.py`.
+The tests of one large island are in `tests/physics/islands/test_large_islands.py`.
 """
 
 from __future__ import annotations

@@ -16,8 +16,9 @@ from simengine.plan.issue import Issue, Issuing
 from simengine.plan.selection import Selection
 from simengine.plan.step_plan import plan_step
 from simengine.plan.variants import without_some_kinds
-from simengine.state.fields import FIELDS, MOST_LARGE_DOFS
-from tests.islands import dropped, every_row, heap, pile, roped
+from simengine.state.fields import FIELDS
+from simengine.state.island_fields import MOST_LARGE_DOFS
+from tests.helpers.islands import dropped, every_row, heap, pile, roped
 
 STEPS = (0, 20, 60, 150)
 CONVERGED = '<option tolerance="1e-12" ls_tolerance="1e-8" iterations="200"'

@@ -16,8 +16,8 @@ from simengine.backends.host import HostBackend
 from simengine.errors import BackendError
 from simengine.state.fields import FIELDS
 from tests.emission.worlds import BALL, ant, ant_start
+from tests.helpers.oracle import sample
 from tests.models import OWN
-from tests.oracle import sample
 
 WORLDS = 5
 BACKENDS = ("host", "jax")
