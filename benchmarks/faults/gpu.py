@@ -1,6 +1,6 @@
 """Faults on a GPU: a kernel that writes where no memory is, memory that ends while arrays grow, damaged kernels.
 
-A fault of the GPU ends its context, so each trial is a process of its own.
+A fault of the GPU ends its context, so each trial is a process of its own, which runs `benchmarks.faults.on_gpu`.
 """
 
 from __future__ import annotations
@@ -26,74 +26,24 @@ HOW: dict[str, dict[str, Any]] = {
 }
 """Ways of issuing: options of `Simulation`."""
 
-_WRITING = """
-import json, sys
-from simengine import Simulation
-from simengine_scheduler import CallError
-sim = Simulation("ant", 64, backend="cuda", **json.loads(sys.argv[1]))
-sim.step(2)
-sim.synchronize()
-sim._engine.stores[0].buffer("qvel").rebind(64, 8)
-try:
-    sim.step(2)
-    sim.synchronize()
-except CallError as error:
-    print(json.dumps({"fatal": error.fatal, "call": error.call.name, "said": str(error)}))
-"""
-
-_ENDING = """
-import gc, json, sys
-import cupy
-from simengine import BackendError, Simulation
-from simengine.emission import store
-from simengine_scheduler.cuda.setup import set_up_stream
-store.first_entries = lambda *_: 1
-options, pool = json.loads(sys.argv[1]), cupy.get_default_memory_pool()
-def made():
-    return Simulation("ant", 200, backend="cuda", **options)
-def bits(sim):
-    sim.reset()
-    sim.step(60)
-    return cupy.asnumpy(sim.qpos).tobytes()
-with made() as sim:
-    expected = bits(sim)
-for more in map(int, sys.argv[2:]):
-    with made() as sim:
-        gc.collect()
-        pool.free_all_blocks()
-        pool.set_limit(size=pool.total_bytes())
-        held = []
-        with set_up_stream():
-            for power in range(24, 8, -1):
-                try:
-                    while True:
-                        held.append(cupy.cuda.alloc(1 << power))
-                except cupy.cuda.memory.OutOfMemoryError:
-                    continue
-        pool.set_limit(size=pool.total_bytes() + more)
-        said = None
-        try:
-            sim.step(60)
-            sim.synchronize()
-        except (BackendError, MemoryError) as error:
-            said = str(error)
-        pool.set_limit(size=0)
-        held.clear()
-        print(json.dumps({"more": more, "said": said, "same": bits(sim) == expected}), flush=True)
-"""
 _MORE = (1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20)  # bytes that are left
+
+
+def told_of_a_write(how: str) -> tuple[dict[str, Any], str]:
+    """What `on_gpu.write_beyond` tells of a way of issuing, and the end of what its process wrote beside that."""
+    lines, error = _printed("write", json.dumps(HOW[how]))
+    return lines[-1] if lines else {"fatal": False, "call": "", "said": ""}, error
 
 
 def writing_beyond() -> Outcomes:
     """Let a kernel write where no memory is, with each way of issuing."""
     out = Outcomes("a write where no memory is", "a step on a GPU")
-    for how, options in HOW.items():
-        lines, error = _printed(_WRITING, json.dumps(options))
-        told = lines[-1] if lines else {"said": ""}
-        if told["said"].count(". ") == 0 and told.get("fatal") and told["call"] in told["said"]:
+    for how in HOW:
+        told, error = told_of_a_write(how)
+        if told["fatal"] and told["said"].count(". ") == 0 and told["call"] in told["said"]:
             out.found += 1
         else:
-            out.wrong.append(f"{how}: {told['said'] or error}")
+            out.wrong.append(f"{how}: {told['said'] or error[-300:]}")
     return out
 
 
@@ -103,9 +53,9 @@ def ending_memory() -> Outcomes:
     for how, options in HOW.items():
         if "check_each" in options.get("executor_options", {}):
             continue
-        lines, error = _printed(_ENDING, json.dumps(options), *map(str, _MORE))
+        lines, error = _printed("memory", json.dumps(options), *map(str, _MORE))
         if len(lines) < len(_MORE):
-            out.wrong.append(f"{how}: {error}")
+            out.wrong.append(f"{how}: {error[-300:]}")
         for told in lines:
             if not told["same"]:
                 out.wrong.append(f"{how}, {told['more']} bytes: other bits afterwards")
@@ -162,14 +112,14 @@ DAMAGES: dict[str, Callable[[bytearray, np.random.Generator], bytes]] = {
 """What is done to a compiled kernel."""
 
 
-def _printed(script: str, *arguments: str) -> tuple[list[dict[str, Any]], str]:
-    """What a script printed as JSON, and the end of what it wrote to standard error."""
+def _printed(*arguments: str) -> tuple[list[dict[str, Any]], str]:
+    """What `on_gpu` printed in a process of its own, and the end of what it wrote to standard error."""
     ran = subprocess.run(
-        [sys.executable, "-c", script, *arguments],
+        [sys.executable, "-m", "benchmarks.faults.on_gpu", *arguments],
         env={**os.environ, "PYTHONPATH": PYTHONPATH, "JAX_PLATFORMS": "cpu"},
         capture_output=True,
         text=True,
         check=False,
         timeout=300,
     )
-    return [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")], ran.stderr[-300:]
+    return [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")], ran.stderr[-2000:]

@@ -166,6 +166,18 @@ def count_of(fields: dict[str, Any], status: Any) -> dict[str, Any]:
     }
 
 
+def dense(value: Any) -> Any:
+    """A derived field as an array, also if it is stored by families of bodies."""
+    return value.dense() if hasattr(value, "dense") else value
+
+
+def held_arrays(values: Any) -> list[Any]:
+    """The arrays in a nest of lists, dictionaries and fields, some of which consist of several."""
+    import jax
+
+    return jax.tree.leaves(values)
+
+
 def row_addresses(model: ModelTable, fields: dict[str, Any], world: int) -> np.ndarray:
     """Return the index of each contact slot's first row among a world's active rows, -1 for a slot without rows."""
     from simengine.physics.constraints.row_layout_jax import row_layout

@@ -13,7 +13,9 @@ from simengine.emission.calls import EmittedCall
 from simengine.engines.jax_batch import (
     compiled,
     count_of,
+    dense,
     guarded_status,
+    held_arrays,
     initial_fields,
     row_addresses,
     row_ids,
@@ -147,7 +149,7 @@ class JaxEngine:
             return self._state[group][name]
         if name not in self._derived[group]:
             raise ValueError(f"backend 'jax' does not compute field {name!r}; use backend='host' or 'cuda' for it")
-        value = self._derived[group][name]
+        value = dense(self._derived[group][name])
         return value.reshape(value.shape[0], *entry_shape(FIELD[name], self._models[group].sizes))
 
     def put(self, group: int, name: str, worlds: np.ndarray | None, values: Array | np.ndarray | float) -> None:
@@ -218,7 +220,7 @@ class JaxEngine:
                 listed = np.asarray(fields["contact_active"][world])
                 found[name] = row_ids(layout, listed)[active]
             else:
-                found[name] = np.asarray(fields[name][world])[active]
+                found[name] = np.asarray(dense(fields[name])[world])[active]
         return found
 
     def num_shards(self, group: int) -> int:
@@ -269,7 +271,7 @@ class JaxEngine:
 
     def nbytes(self) -> int:
         """Memory of state, derived fields and parameters [bytes]."""
-        held = [a for g in self._models for a in (*self._state[g].values(), *self._derived[g].values())]
+        held = held_arrays([(self._state[g], self._derived[g]) for g in self._models])
         own = sum(parameters.nbytes() for parameters in self._parameters.values())
         return own + sum(int(a.nbytes) for a in held)
 

@@ -38,6 +38,7 @@ from simengine.physics.kinematics.com_pos_jax import com_pos
 from simengine.physics.kinematics.com_vel_jax import com_vel
 from simengine.physics.kinematics.kinematics_jax import kinematics
 from simengine.physics.kinematics.sites_jax import sites
+from simengine.physics.math.forest_jax import forest_of
 from simengine.physics.math.vector_jax import const
 from simengine.physics.passive.fluid_general_jax import fluid_general
 from simengine.physics.passive.gravcomp_jax import gravcomp
@@ -159,7 +160,7 @@ def make_step(model: Model | ModelTable, derived: bool = False) -> Callable[...,
 def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     f: Fields = {}
 
-    def put(names: str, values: tuple[jax.Array, ...]) -> None:
+    def put(names: str, values: tuple[Any, ...]) -> None:
         f.update(zip(names.split(), values, strict=True))
 
     qpos, qvel, xfrc, qfrc = state.qpos, state.qvel, state.xfrc_applied, state.qfrc_applied
@@ -173,7 +174,7 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     bodies, geoms = (f["xpos"], f["xquat"]), (f["geom_xpos"], f["geom_xmat"])
     put("ten_length ten_J", tendon(m, qpos, *bodies, f["subtree_com"], f["cdof"], *geoms))
     inertia = (f["cinert"], f["cdof"])
-    near = m.general_smooth or m.has_islands
+    near = m.general_smooth or m.has_islands or forest_of(m) is not None
     put("crb qM", crb_general(m, f["xipos"], f["ximat"], f["xanchor"], *inertia) if near else crb(m, *inertia))
     put("qLD", factor_m(m, f["qM"]))
     put("contact_dist contact_pos contact_frame contact_active", narrowphase(m, f["geom_xpos"], f["geom_xmat"]))
@@ -211,10 +212,10 @@ def _forward(m: Any, state: State, ctrl: jax.Array) -> Fields:
     put("qfrc_smooth qacc_smooth", acceleration(m, xfrc, qfrc, *placed, *smooth, f["qLD"]))
     rows = (f["efc_active"], f["efc_J"], f["efc_D"], f["efc_aref"])
     problem = (f["qfrc_smooth"], f["qacc_smooth"], state.qacc_warmstart)
-    if m.solver == "solve_newton_unilateral":
+    if m.solver == "solve_newton_unilateral" and forest_of(m) is None:
         put("qacc efc_force qfrc_constraint", solve_newton_unilateral(m, f["qM"], *problem, *rows))
     else:
-        solver = {"solve_newton_general": solve_newton_general, "solve_cg": solve_cg, "solve_pgs": solve_pgs}[m.solver]
+        solver = {"solve_cg": solve_cg, "solve_pgs": solve_pgs}.get(m.solver, solve_newton_general)
         put("qacc efc_force qfrc_constraint", solver(m, f["qM"], f["qLD"], *problem, *rows))
     solved = (f["qacc"], f["efc_force"], f["qfrc_constraint"])
     put("qacc efc_force qfrc_constraint", noslip(m, f["qM"], f["qLD"], f["qacc_smooth"], *rows, *solved))

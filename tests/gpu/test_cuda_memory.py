@@ -5,13 +5,12 @@ from __future__ import annotations
 import gc
 from typing import Any
 
-import numpy as np
 import pytest
 
-from simengine import BackendError, Simulation, load_model
+from benchmarks.faults.on_gpu import end_memory
+from simengine import Simulation, load_model
 from simengine.emission import store
 from simengine.state.fields import FIELDS
-from simengine_scheduler.cuda.setup import set_up_stream
 from tests.gpu.compare import cuda_only
 from tests.helpers.islands import heap
 from tests.models import OWN
@@ -46,23 +45,6 @@ def test_the_pool_grows_by_the_footprint(backend: str, name: str, worlds: int, e
     assert sim.nbytes() <= held <= sim.nbytes() + UNIT * arrays
 
 
-def without_free_parts(pool: Any) -> list[Any]:
-    """Return blocks that hold what is free inside the pool, so that whatever grows must ask the GPU for memory."""
-    import cupy
-
-    pool.free_all_blocks()
-    pool.set_limit(size=pool.total_bytes())
-    held = []
-    with set_up_stream():
-        for power in range(24, 8, -1):
-            try:
-                while True:
-                    held.append(cupy.cuda.alloc(1 << power))
-            except cupy.cuda.memory.OutOfMemoryError:
-                continue
-    return held
-
-
 @cuda_only
 @pytest.mark.parametrize(
     ("name", "worlds", "emission", "executor"),
@@ -78,40 +60,17 @@ def test_a_step_without_memory_leaves_the_simulation_usable(
     backend: str, name: str, worlds: int, emission: str, executor: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Memory ends at each of several sizes while arenas grow from one entry; then there is memory again."""
-    import cupy
-
-    pool: Any = cupy.get_default_memory_pool()
     model = load_model(heap(45) if name == "large" else OWN[name])
     monkeypatch.setattr(store, "first_entries", lambda *_: 1)
 
     def made() -> Simulation:
         return Simulation(model, worlds, backend=backend, executor=executor, emission=emission)
 
-    def bits(sim: Simulation) -> bytes:
-        return bytes(np.asarray(cupy.asnumpy(sim.qpos)).tobytes())
-
-    with made() as sim:
-        sim.step(4)
-        expected = bits(sim)
-    said = []
-    for more in (1 << 12, 1 << 16, 1 << 18, 1 << 20, 1 << 22):
-        with made() as sim:
-            gc.collect()
-            held = without_free_parts(pool)
-            pool.set_limit(size=pool.total_bytes() + more)
-            try:
-                sim.step(4)
-                sim.synchronize()
-            except (BackendError, MemoryError) as error:
-                said.append(str(error))
-            finally:
-                pool.set_limit(size=0)
-                held.clear()
-            sim.reset()
-            sim.step(4)
-            assert bits(sim) == expected, f"{more} bytes more"
+    told = list(end_memory(made, 4, [1 << 12, 1 << 16, 1 << 18, 1 << 20, 1 << 22]))
+    assert all(each["same"] for each in told), told
+    said = [each["said"] for each in told if each["said"]]
     assert said
-    assert all("memory" in each.lower() for each in said), said
+    assert all("memory" in sentence.lower() for sentence in said), said
 
 
 @cuda_only

@@ -23,9 +23,12 @@ from simengine.physics.constraints.row_layout_jax import (
     row_layout,
 )
 from simengine.physics.constraints.rows_jax import Rows, empty, solver_rows
+from simengine.physics.constraints.tree_rows_jax import contact_rows, dof_rows, limit_rows, with_axes
 from simengine.physics.math import quaternion_jax as quaternion
 from simengine.physics.math import tree_jax as tree
+from simengine.physics.math.forest_jax import forest_of
 from simengine.physics.math.spatial_jax import wrench_about
+from simengine.physics.math.tree_matrices_jax import RowMatrix, TreeRows, scaled
 from simengine.physics.math.vector_jax import const, joined, matmul, normalize, tables
 from simengine.physics.tendons.lengths_jax import lengths
 
@@ -56,14 +59,16 @@ def constraint(
         contact_dist (nslot,) [m], contact_pos (nslot, 3) [m], contact_frame (nslot, 9), contact_active (nslot,) bool.
     Returns:
         efc_active (nefc_max,) bool: whether the row exists; all other values are zero where it does not.
-        efc_J (nefc_max, nv), efc_pos (nefc_max,), efc_margin (nefc_max,) [m, rad].
+        efc_J (nefc_max, nv), by families in a world of very many dofs.
+        efc_pos (nefc_max,), efc_margin (nefc_max,) [m, rad].
         efc_D (nefc_max,): inverse regularisation 1/R.
         efc_aref (nefc_max,): reference acceleration [m/s^2, rad/s^2].
     """
     layout = row_layout(m)
     # (1) equalities, friction losses and limits
     motion = Motion(xpos, xquat, xmat, subtree_com, cdof, cvel, cdof_dot)
-    equalities = equality_rows(m, qpos, qvel, motion, eq_active, ten_length, ten_J)
+    lengthened = (eq_active, ten_length, ten_J)
+    equalities = equality_rows(m, qpos, qvel, motion, *lengthened) if m.neq else _no_rows(m, qvel)
     frictions, limits = _frictions(m, layout, ten_J), _limits(m, layout, qpos, ten_length, ten_J)
 
     # (2) contacts: relative velocity of the bodies in the contact frame, combined into the edges of pyramids
@@ -77,8 +82,12 @@ def _frictions(m: Any, layout: RowLayout, ten_J: jax.Array) -> Rows:
     """Friction losses of dofs, then of tendons; their position is zero."""
     ids = layout.friction_id
     if not ids.size:
-        return empty(m.nv, ten_J)
-    J = jnp.concatenate([const(np.eye(m.nv), ten_J), ten_J])[ids]
+        return _no_rows(m, ten_J)
+    forest = forest_of(m)
+    if forest is None:
+        J: RowMatrix = jnp.concatenate([const(np.eye(m.nv), ten_J), ten_J])[ids]
+    else:
+        J = dof_rows(forest, ids[:, None], jnp.ones((ids.size, 1), ten_J.dtype))
     solref, solimp, scale = (
         joined(of_dofs, of_tendons)[ids]
         for of_dofs, of_tendons in (
@@ -96,8 +105,8 @@ def _limits(m: Any, layout: RowLayout, qpos: jax.Array, ten_length: jax.Array, t
     limited, sign = layout.limit_id, layout.limit_sign
     side = np.where(sign > 0, 0, 1)
     bound = const(joined(m.jnt_range, m.tendon_range)[limited, side], qpos)
-    length, slope = lengths(m, qpos, ten_length, ten_J)
-    pos, J = (length[limited] - bound) * const(sign, qpos), slope[limited] * const(sign, qpos)[:, None]
+    length, slope = _limited_lengths(m, layout, qpos, ten_length, ten_J)
+    pos, J = (length - bound) * const(sign, qpos), scaled(slope, const(sign, qpos))
     margin = np.concatenate([m.jnt_margin, m.tendon_margin])[limited]
     pos, J = _ball_limits(m, layout, qpos, pos, J, margin)
     joint_invweight = m.dof_invweight0[np.asarray(m.jnt_dofadr)]
@@ -108,9 +117,25 @@ def _limits(m: Any, layout: RowLayout, qpos: jax.Array, ten_length: jax.Array, t
     return Rows(on, False, J, pos, margin, pos - const(margin, pos), jnp.zeros_like(pos), solref, solimp, scale)
 
 
+def _limited_lengths(
+    m: Any, layout: RowLayout, qpos: jax.Array, ten_length: jax.Array, ten_J: jax.Array
+) -> tuple[jax.Array, RowMatrix]:
+    """The length (n,) on which each limit row acts, and its derivative by the velocities."""
+    forest = forest_of(m)
+    if forest is not None:
+        return limit_rows(m, forest, layout, qpos)
+    length, slope = lengths(m, qpos, ten_length, ten_J)
+    return length[layout.limit_id], slope[layout.limit_id]
+
+
+def _no_rows(m: Any, like: jax.Array) -> Rows:
+    none, forest = empty(m.nv, like), forest_of(m)
+    return none if forest is None else none._replace(J=dof_rows(forest, np.zeros((0, 1), int), like[:0].reshape(0, 1)))
+
+
 def _ball_limits(
-    m: Any, layout: RowLayout, qpos: jax.Array, pos: jax.Array, J: jax.Array, margin: np.ndarray
-) -> tuple[jax.Array, jax.Array]:
+    m: Any, layout: RowLayout, qpos: jax.Array, pos: jax.Array, J: RowMatrix, margin: np.ndarray
+) -> tuple[jax.Array, RowMatrix]:
     """Distances (n,) and Jacobian (n, nv) with the entries of ball joints filled in.
 
     A ball joint has one bound, on its angle about any axis, so its second row is never active.
@@ -125,7 +150,10 @@ def _ball_limits(
     axis, angle = normalize(turned, x_axis)
     pos = pos.at[row].set(const(m.jnt_range[joint].max(axis=1), qpos) - angle)
     pos = pos.at[row + 1].set(const(margin[row + 1] + 1.0, qpos))
-    return pos, J.at[row[:, None], np.asarray(m.jnt_dofadr)[joint][:, None] + np.arange(3)].set(-axis)
+    dof = np.asarray(m.jnt_dofadr)[joint]
+    if isinstance(J, TreeRows):
+        return pos, with_axes(J, row, dof, -axis)
+    return pos, J.at[row[:, None], dof[:, None] + np.arange(3)].set(-axis)
 
 
 def _contacts(
@@ -140,8 +168,9 @@ def _contacts(
 ) -> Rows:
     """Rows of the contact slots. The tangents of a cone have position zero and the impedance of the normal."""
     if not m.nslot:
-        return empty(m.nv, cdof)
-    J = _contact_jacobian(m, layout, subtree_com, cdof, pos, frame)
+        return _no_rows(m, cdof)
+    forest, acting = forest_of(m), (layout, subtree_com, cdof, pos, frame)
+    J = _contact_jacobian(m, *acting) if forest is None else contact_rows(m, forest, *acting)
     cand = np.asarray(m.slot_cand)[layout.contact_slot]
     kind, sub = layout.type[layout.first_contact :], layout.sub[layout.first_contact :]
     tangent = (kind == ELLIPTIC) & (sub > 0)

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from simengine.physics.constraints.soft_constraint_jax import clamped_solimp, impedance, stiffness_damping
-from simengine.physics.math.vector_jax import MINVAL, const, joined, matmul
+from simengine.physics.math.tree_matrices_jax import RowMatrix, scaled, stacked, times
+from simengine.physics.math.vector_jax import MINVAL, const, joined
 
 
 class Rows(NamedTuple):
@@ -32,7 +33,7 @@ class Rows(NamedTuple):
 
     listed: jax.Array
     always: bool
-    J: jax.Array
+    J: RowMatrix
     pos: jax.Array
     margin: np.ndarray
     distance: jax.Array
@@ -56,7 +57,7 @@ def empty(nv: int, like: jax.Array) -> Rows:
     return Rows(none.astype(bool), True, J, none, table, none, none, pairs, fives, table)
 
 
-def solver_rows(blocks: list[Rows], qvel: jax.Array, leastref: float) -> tuple[jax.Array, ...]:
+def solver_rows(blocks: list[Rows], qvel: jax.Array, leastref: float) -> tuple[Any, ...]:
     """Rows of all blocks: (active, J, pos, margin, D, aref); all except `active` are zero in rows that do not exist.
 
     With r the distance from the margin, d(r) the impedance, and R = (1 - d) / d times the scale: D = 1 / R, and
@@ -65,7 +66,7 @@ def solver_rows(blocks: list[Rows], qvel: jax.Array, leastref: float) -> tuple[j
     parts = {name: [getattr(block, name) for block in blocks] for name in ("active", *Rows._fields)}
     active = jnp.concatenate(parts["active"])
     exists = active.astype(qvel.dtype)
-    J = jnp.concatenate(parts["J"]) * exists[:, None]
+    J = scaled(stacked(parts["J"]), exists)
     distance = jnp.where(active, jnp.concatenate(parts["distance"]), 0.0)
     margin = const(np.concatenate(parts["margin"]), qvel)
     pos = jnp.where(active, jnp.concatenate(parts["pos"]), 0.0)
@@ -76,5 +77,5 @@ def solver_rows(blocks: list[Rows], qvel: jax.Array, leastref: float) -> tuple[j
     least = const(MINVAL * joined(*shares), d)
     regularisation = jnp.maximum(const(joined(*parts["scale"]), d) * (1.0 - d) / d, least)
     spring = const(k, d) * d * (pos - margin) + jnp.concatenate(parts["drift"])
-    aref = -const(b, d) * matmul(J, qvel) - spring
+    aref = -const(b, d) * times(J, qvel) - spring
     return active, J, pos, margin * exists, exists / regularisation, aref * exists

@@ -10,8 +10,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from simengine.physics.math import tree_jax as tree
-from simengine.physics.math.vector_jax import const, cross, dot, matmul
+from simengine.physics.math.forest_jax import carried
+from simengine.physics.math.tree_matrices_jax import Matrix, solve_factored
+from simengine.physics.math.vector_jax import cross, dot
 
 
 def acceleration(
@@ -24,7 +25,7 @@ def acceleration(
     qfrc_passive: jax.Array,
     qfrc_bias: jax.Array,
     qfrc_actuator: jax.Array,
-    qLD: jax.Array,
+    qLD: Matrix,
 ) -> tuple[jax.Array, jax.Array]:
     """Unconstrained force and acceleration.
 
@@ -37,10 +38,10 @@ def acceleration(
     force, torque = xfrc_applied[:, :3], xfrc_applied[:, 3:]
     lever = xipos - subtree_com[m.body_rootid]
     wrench = jnp.concatenate([torque + cross(lever, force), force], axis=-1)
-    qfrc_xfrc = dot(cdof, matmul(const(tree.body_dofs(m).T, cdof), wrench))
+    qfrc_xfrc = dot(cdof, carried(m, wrench))
 
     # (2) all smooth forces
     qfrc_smooth = qfrc_passive - qfrc_bias + qfrc_applied + qfrc_actuator + qfrc_xfrc
 
     # (3) M qacc_smooth = qfrc_smooth
-    return qfrc_smooth, jax.scipy.linalg.cho_solve((qLD, True), qfrc_smooth)
+    return qfrc_smooth, solve_factored(qLD, qfrc_smooth)

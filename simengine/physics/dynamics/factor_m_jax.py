@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
+from simengine.physics.math.tree_matrices_jax import Matrix, factor
 
 
-def factor_m(m: Any, qM: jax.Array) -> tuple[jax.Array]:
+def factor_m(m: Any, qM: Matrix) -> tuple[Matrix]:
     """qLD (nv, nv): the lower triangular L with qM = L L', zero above the diagonal.
 
     MuJoCo factors M = L' D L instead; products with the inverse of M are the same.
     """
     # (1) L L' = M
-    return (jax.lax.linalg.cholesky(qM, symmetrize_input=False),)
+    return (factor(qM),)

@@ -11,8 +11,8 @@ import jax
 import numpy as np
 
 from simengine.physics.math import spatial_jax as spatial
-from simengine.physics.math import tree_jax as tree
-from simengine.physics.math.vector_jax import const, dot, joined, matmul
+from simengine.physics.math.forest_jax import carried, moved
+from simengine.physics.math.vector_jax import const, dot, joined
 
 
 def rne(
@@ -23,12 +23,11 @@ def rne(
     Args: qvel (nv,), cinert (nbody, 10), cdof (nv, 6), cvel (nbody, 6), cdof_dot (nv, 6).
     """
     # (1) accelerations at constant qvel; gravity as an acceleration of the world frame
-    moves = const(tree.body_dofs(m), qvel)
     gravity = joined(np.zeros(3), -m.opt_gravity)
-    cacc = matmul(moves, cdof_dot * qvel[:, None]) + const(gravity, qvel)[None, :]
+    cacc = moved(m, cdof_dot * qvel[:, None]) + const(gravity, qvel)[None, :]
 
     # (2) force on each body: I a + v x I v
     cfrc_body = spatial.inertial_force(cinert, cvel, cacc)
 
     # (3) sums over the subtrees that each dof carries, projected on its axis
-    return (dot(cdof, matmul(moves.T, cfrc_body)),)
+    return (dot(cdof, carried(m, cfrc_body)),)

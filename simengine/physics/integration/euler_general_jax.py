@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
 from simengine.physics.integration.joint_space_jax import advance
+from simengine.physics.math.tree_matrices_jax import Matrix, plus_diagonal, solve
 from simengine.physics.passive.springs_jax import damper_slope
 
 
 def euler_general(
     m: Any,
-    qM: jax.Array,
+    qM: Matrix,
     qacc: jax.Array,
     qfrc_smooth: jax.Array,
     qfrc_constraint: jax.Array,
@@ -29,8 +29,8 @@ def euler_general(
 
     # (1) damping at the end of the step: (M + dt B) a = all forces, where -B is the dampers' derivative
     if m.opt_eulerdamp:
-        damped = qM + jnp.diag(dt * damper_slope(m.dof_damping, m.dof_dampingpoly, qvel))
-        qacc = jnp.linalg.solve(damped, qfrc_smooth + qfrc_constraint)  # no Cholesky: a polynomial may make B negative
+        damped = plus_diagonal(qM, dt * damper_slope(m.dof_damping, m.dof_dampingpoly, qvel))
+        qacc = solve(damped, qfrc_smooth + qfrc_constraint)  # no Cholesky: a polynomial may make B negative
 
     # (2) velocity, then position with the new velocity
     qvel = qvel + qacc * dt

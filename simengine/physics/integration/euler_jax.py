@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
 from simengine.physics.integration.joint_space_jax import advance
+from simengine.physics.math.tree_matrices_jax import Matrix, factor, plus_diagonal, solve_factored
 from simengine.physics.math.vector_jax import const
 
 
 def euler(
     m: Any,
-    qM: jax.Array,
+    qM: Matrix,
     qacc: jax.Array,
     qfrc_smooth: jax.Array,
     qfrc_constraint: jax.Array,
@@ -29,9 +29,8 @@ def euler(
 
     # (1) damping at the end of the step: (M + dt B) a = all forces
     if m.opt_eulerdamp:
-        damped = qM + jnp.diag(const(m.dof_damping * dt, qM))
-        factor = jax.lax.linalg.cholesky(damped, symmetrize_input=False)
-        qacc = jax.scipy.linalg.cho_solve((factor, True), qfrc_smooth + qfrc_constraint)
+        damped = plus_diagonal(qM, const(m.dof_damping * dt, qacc))
+        qacc = solve_factored(factor(damped), qfrc_smooth + qfrc_constraint)
 
     # (2) velocity, then position with the new velocity
     qvel = qvel + qacc * dt

@@ -1,6 +1,6 @@
 """Stages with block-diagonal inertia, for worlds that are solved island by island.
 
-JAX uses dense matrices only; there `crb_general`, `factor_m`, `acceleration` and `euler` take the place of these.
+In JAX, `crb_general`, `factor_m`, `acceleration` and `euler` take the place of these; see `forest_jax`.
 """
 
 from dataclasses import replace

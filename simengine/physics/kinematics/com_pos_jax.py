@@ -13,6 +13,7 @@ import numpy as np
 
 from simengine.physics.math import spatial_jax as spatial
 from simengine.physics.math import tree_jax as tree
+from simengine.physics.math.forest_jax import Forest, forest_of, subtree_sums
 from simengine.physics.math.vector_jax import MINVAL, const, cross, matmul, tables
 
 
@@ -28,7 +29,8 @@ def com_pos(
         cdof (nv, 6): motion of the bodies per unit velocity of each dof, about its tree's com.
     """
     # (1) subtree centres of mass; the weights do not depend on the state
-    subtree_com = matmul(const(_com_weights(m), xipos), xipos)
+    forest = forest_of(m)
+    subtree_com = matmul(const(_com_weights(m), xipos), xipos) if forest is None else _coms(m, forest, xipos)
 
     # (2) inertias about the com of the tree
     root_com = subtree_com[m.body_rootid]
@@ -51,6 +53,15 @@ def _com_weights(m: Any) -> Any:
     weights = inside * mass[None]
     total = weights.sum(axis=1, keepdims=True)
     return xp.where(total < MINVAL, one, weights / xp.maximum(total, MINVAL))
+
+
+def _coms(m: Any, forest: Forest, xipos: jax.Array) -> jax.Array:
+    """subtree_com (nbody, 3) by families; measured from each family's first body, so that a lone body's is exact."""
+    mass, total = const(m.body_mass, xipos)[:, None], const(m.body_subtreemass, xipos)[:, None]
+    first = xipos[m.body_rootid]
+    mean = first + subtree_sums(forest, mass * (xipos - first)) / jnp.maximum(total, MINVAL)
+    mean = mean.at[0].set((mass * xipos).sum(axis=0) / jnp.maximum(total[0], MINVAL))
+    return jnp.where(total < MINVAL, xipos, mean)
 
 
 def _dof_axes(m: Any) -> tuple[np.ndarray, np.ndarray]:

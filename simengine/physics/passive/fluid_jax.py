@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from simengine.physics.math import tree_jax as tree
-from simengine.physics.math.vector_jax import const, cross, dot, matmul, tables
+from simengine.physics.math.forest_jax import carried
+from simengine.physics.math.vector_jax import const, cross, dot, tables
 
 
 def fluid(
@@ -53,5 +53,5 @@ def fluid(
 
     # (3) sums over the bodies that each dof carries
     wrench = jnp.concatenate([torque + cross(arm, force), force], axis=1)
-    qfrc_fluid = dot(cdof, matmul(const(tree.body_dofs(m).T, cdof), wrench))
+    qfrc_fluid = dot(cdof, carried(m, wrench))
     return qfrc_fluid, qfrc_passive + qfrc_fluid

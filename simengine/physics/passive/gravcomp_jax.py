@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from simengine.physics.math import tree_jax as tree
-from simengine.physics.math.vector_jax import const, cross, dot, matmul, tables
+from simengine.physics.math.forest_jax import carried
+from simengine.physics.math.vector_jax import const, cross, dot, tables
 
 PASSIVE, ACTUATOR, LIMITED = 0, 1, 2
 """Codes of `jnt_gravcomp`."""
@@ -38,7 +38,7 @@ def gravcomp(
     wrench = jnp.concatenate([cross(arm, force), force], axis=1)
 
     # (2) sums over the bodies that each dof carries
-    qfrc_gravcomp = dot(cdof, matmul(const(tree.body_dofs(m).T, cdof), wrench))
+    qfrc_gravcomp = dot(cdof, carried(m, wrench))
 
     # (3) add to the passive forces, or to the actuator forces within the joints' ranges
     joint = np.asarray(m.dof_jntid)

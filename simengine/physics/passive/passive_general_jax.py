@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from simengine.physics.math.vector_jax import const, matmul, present
-from simengine.physics.passive.springs_jax import damper_force, joint_stretch, rate_at, tendon_pull
+from simengine.physics.passive.springs_jax import at_dofs, damper_force, joint_stretch, rate_at, tendon_pull
 from simengine.physics.tendons.lengths_jax import length_rows
 
 
@@ -25,7 +25,7 @@ def passive_general(m: Any, qpos: jax.Array, qvel: jax.Array) -> tuple[jax.Array
     if present(stiffness).any() or poly.any():
         s = joint_stretch(m, qpos)
         pull = rate_at(stiffness[s.joint], poly[s.joint], s.size) * s.along
-        force = force - matmul(const(np.arange(m.nv)[:, None] == s.dof, qpos), pull)
+        force = force - at_dofs(m, s.dof, pull)
 
     # (3) tendons: force along each, then its projection on each dof
     if m.ntendon:

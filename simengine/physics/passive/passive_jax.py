@@ -10,7 +10,8 @@ import numpy as np
 
 from simengine.physics.math import quaternion_jax as quaternion
 from simengine.physics.math import tree_jax as tree
-from simengine.physics.math.vector_jax import const, matmul, present, tables
+from simengine.physics.math.vector_jax import const, matmul, present
+from simengine.physics.passive.springs_jax import at_dofs
 from simengine.physics.tendons.lengths_jax import length_rows
 
 
@@ -29,8 +30,7 @@ def passive(m: Any, qpos: jax.Array, qvel: jax.Array) -> tuple[jax.Array]:
     if sprung.size:
         adr, dof = adr[sprung], dof[sprung]
         stretch = qpos[adr] - const(m.qpos_spring[adr], qpos)
-        _, spread, stiffness = tables(np.arange(m.nv)[:, None] == dof, stiffness[sprung])
-        force = force - matmul(const(spread * stiffness[None], qpos), stretch)
+        force = force - at_dofs(m, dof, const(stiffness[sprung], qpos) * stretch)
     adr, dof = tree.quaternions(m)
     stiffness = m.jnt_stiffness[np.asarray(m.dof_jntid)[dof]]
     if present(stiffness).any():

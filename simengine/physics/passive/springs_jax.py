@@ -14,7 +14,8 @@ import numpy as np
 
 from simengine.physics.math import quaternion_jax as quaternion
 from simengine.physics.math import tree_jax as tree
-from simengine.physics.math.vector_jax import const, matmul, safe_sqrt
+from simengine.physics.math.forest_jax import forest_of
+from simengine.physics.math.vector_jax import const, dot, matmul, safe_sqrt
 
 
 def rate_at(linear: Any, poly: Any, x: jax.Array) -> jax.Array:
@@ -81,8 +82,16 @@ def joint_stretch(m: Any, qpos: jax.Array) -> Stretch:
     joint = np.asarray(m.dof_jntid)[dof]
     vector = turns | (np.asarray(m.jnt_type)[joint] == tree.FREE)
     size = along
+    number = (dof - np.asarray(m.jnt_dofadr)[joint]) % 3  # of the component, in a vector
     if vector.any():
-        together = (joint[:, None] == joint) & (turns[:, None] == turns)
-        size = jnp.where(vector, safe_sqrt(matmul(const(together, qpos), along * along)), along)
-    start = np.asarray(m.jnt_dofadr)[joint]
-    return Stretch(dof, joint, along, size, ~vector | ((dof - start) % 3 == 0))
+        first = np.arange(dof.size) - np.where(vector, number, 0)
+        of_vector = along[np.minimum(first[:, None] + np.arange(3), dof.size - 1)]
+        size = jnp.where(vector, safe_sqrt(dot(of_vector, of_vector)), along)
+    return Stretch(dof, joint, along, size, ~vector | (number == 0))
+
+
+def at_dofs(m: Any, dof: np.ndarray, values: jax.Array) -> jax.Array:
+    """A vector (nv,) with values (n,) at some dofs (n,), and zero elsewhere."""
+    if forest_of(m) is None:
+        return matmul(const(np.arange(m.nv)[:, None] == dof, values), values)
+    return jnp.zeros(m.nv, values.dtype).at[dof].set(values)

@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from simengine.physics.math import tree_jax as tree
-from simengine.physics.math.vector_jax import const, joined, matmul
+from simengine.physics.math.forest_jax import moved
+from simengine.physics.math.vector_jax import const, joined
 
 
 def acc_bias(m: Any, qvel: jax.Array, cdof_dot: jax.Array) -> tuple[jax.Array]:
@@ -19,5 +19,5 @@ def acc_bias(m: Any, qvel: jax.Array, cdof_dot: jax.Array) -> tuple[jax.Array]:
     """
     # (1) gravity enters as an upward acceleration of the world body
     lift = const(joined(np.zeros(3), -m.opt_gravity), qvel)
-    moving = matmul(const(tree.body_dofs(m), qvel), cdof_dot * qvel[:, None])
+    moving = moved(m, cdof_dot * qvel[:, None])
     return (moving + jnp.broadcast_to(lift, moving.shape),)

@@ -8,12 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from simengine.physics.math.tree_matrices_jax import Matrix, times
 from simengine.physics.math.vector_jax import const, dot, matmul, present
 from simengine.physics.passive.springs_jax import joint_stretch, spring_energy
 
 
 def energy(
-    m: Any, qpos: jax.Array, qvel: jax.Array, xipos: jax.Array, ten_length: jax.Array, qM: jax.Array
+    m: Any, qpos: jax.Array, qvel: jax.Array, xipos: jax.Array, ten_length: jax.Array, qM: Matrix
 ) -> tuple[jax.Array]:
     """energy (2,): potential and kinetic [J].
 
@@ -38,6 +39,6 @@ def potential_energy(m: Any, qpos: jax.Array, xipos: jax.Array, ten_length: jax.
     return energy
 
 
-def kinetic_energy(qvel: jax.Array, qM: jax.Array) -> jax.Array:
+def kinetic_energy(qvel: jax.Array, qM: Matrix) -> jax.Array:
     """Half of qvel' M qvel, () [J]."""
-    return 0.5 * dot(qvel, matmul(qM, qvel))
+    return 0.5 * dot(qvel, times(qM, qvel))

@@ -13,6 +13,7 @@ import numpy as np
 
 from simengine.physics.constraints.equality_jax import wrenches
 from simengine.physics.constraints.row_layout_jax import per_row, row_directions, row_layout
+from simengine.physics.math.forest_jax import forest_of
 from simengine.physics.math.spatial_jax import wrench_about
 from simengine.physics.math.vector_jax import const, matmul
 
@@ -68,5 +69,7 @@ def _add(m: Any, cfrc_ext: jax.Array, body: np.ndarray, sign: float, wrench: jax
     """cfrc_ext with `sign` times wrenches (n, 6) added to the bodies (n,), except to the world body."""
     if not body.any():
         return cfrc_ext
+    if forest_of(m) is not None:
+        return cfrc_ext.at[body].add(sign * wrench * const(body > 0, wrench)[:, None])
     spread = sign * (np.arange(1, m.nbody)[:, None] == body[None, :])
     return cfrc_ext.at[1:].add(matmul(const(spread, wrench), wrench))

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from simengine.physics.math.tree_matrices_jax import Matrix
 from simengine.physics.math.vector_jax import const, cross, dot, normalize
 from simengine.physics.sensors.energy_jax import kinetic_energy
 from simengine.physics.sensors.sensor_jax import Reading, frames, into_frame, motion_at, put_sensors
@@ -22,7 +23,7 @@ def sensor_vel(
     xquat: jax.Array,
     subtree_com: jax.Array,
     cvel: jax.Array,
-    qM: jax.Array,
+    qM: Matrix,
     subtree_linvel: jax.Array,
     subtree_angmom: jax.Array,
     ten_length: jax.Array,

@@ -15,15 +15,17 @@ import jax
 import jax.numpy as jnp
 
 from simengine.physics.constraints.row_law_jax import RowLaw
+from simengine.physics.math.tree_matrices_jax import Matrix, RowMatrix, TreeRows, pulled, times
 from simengine.physics.math.vector_jax import const, dot, matmul, own
+from simengine.physics.solvers.solve_by_families_jax import solve_by_families
 
 
 class Problem(NamedTuple):
     """The problem: qM (nv, nv), qfrc_smooth (nv,), efc_J (n, nv), efc_D, efc_aref (n,); absent rows have D = 0."""
 
-    M: jax.Array
+    M: Matrix
     smooth: jax.Array
-    J: jax.Array
+    J: RowMatrix
     D: jax.Array
     aref: jax.Array
 
@@ -56,12 +58,12 @@ def mean_inertia(m: Any) -> tuple[float, jax.Array | None]:
     return float(m.stat_meaninertia), None
 
 
-Minimize = Callable[[RowLaw, Limits, Problem, jax.Array, jax.Array], jax.Array]
+Minimize = Callable[[RowLaw, Limits, Problem, Matrix, jax.Array], jax.Array]
 """(law, limits, problem, qLD, start) -> minimiser (nv,)."""
 
 
 def solved_by(
-    minimize: Minimize, m: Any, problem: Problem, qLD: jax.Array, qacc_smooth: jax.Array, qacc_warmstart: jax.Array
+    minimize: Minimize, m: Any, problem: Problem, qLD: Matrix, qacc_smooth: jax.Array, qacc_warmstart: jax.Array
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Acceleration, row forces and constraint forces by a primal method.
 
@@ -82,8 +84,8 @@ def solved_by(
         None if inertia is None else const(inertia, start),
     )
     qacc = _optimum(minimize, limits, law, problem, *fixed)
-    force = law.force(problem.D, matmul(problem.J, qacc) - problem.aref)
-    return qacc, force, matmul(force, problem.J)
+    force = law.force(problem.D, times(problem.J, qacc) - problem.aref)
+    return qacc, force, pulled(force, problem.J)
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0, 1))
@@ -92,7 +94,7 @@ def _optimum(
     limits: Limits,
     law: RowLaw,
     problem: Problem,
-    qLD: jax.Array,
+    qLD: Matrix,
     start: jax.Array,
     inertia: jax.Array | None,
 ) -> jax.Array:
@@ -113,30 +115,37 @@ def implicit_tangent(a: jax.Array, primals: tuple[RowLaw, Problem], tangents: tu
     Args: a (nv,); the laws and the problem, and their tangents.
     """
     _, rhs = jax.jvp(lambda law, problem: descent(law, problem, a), primals, tangents)
-    return jax.scipy.linalg.cho_solve((hessian_factor(*primals, a), True), rhs)
+    return newton_step(*primals, a, rhs)
 
 
 def _cost(law: RowLaw, problem: Problem, a_s: jax.Array, a: jax.Array) -> jax.Array:
-    inertial = 0.5 * dot(a - a_s, matmul(problem.M, a) - problem.smooth)
-    return inertial + law.cost(problem.D, matmul(problem.J, a) - problem.aref)
+    inertial = 0.5 * dot(a - a_s, times(problem.M, a) - problem.smooth)
+    return inertial + law.cost(problem.D, times(problem.J, a) - problem.aref)
 
 
 def descent(law: RowLaw, problem: Problem, a: jax.Array) -> jax.Array:
     """Minus the gradient (nv,)."""
-    force = law.force(problem.D, matmul(problem.J, a) - problem.aref)
-    return problem.smooth - matmul(problem.M, a) + matmul(force, problem.J)
+    force = law.force(problem.D, times(problem.J, a) - problem.aref)
+    return problem.smooth - times(problem.M, a) + pulled(force, problem.J)
 
 
-def hessian_factor(law: RowLaw, problem: Problem, a: jax.Array) -> jax.Array:
-    """Lower Cholesky factor of M + J' W J."""
-    weighted = law.weighted(problem.D, matmul(problem.J, a) - problem.aref, problem.J)
-    return jax.lax.linalg.cholesky(problem.M + matmul(problem.J.T, weighted), symmetrize_input=True)
+def newton_step(law: RowLaw, problem: Problem, a: jax.Array, down: jax.Array) -> jax.Array:
+    """The solution (nv,) of H x = down (nv,), with the Hessian H = M + J' W J at a (nv,)."""
+    M: Any = problem.M
+    J: Any = problem.J
+    x = times(J, a) - problem.aref
+    if isinstance(J, TreeRows):
+        weighted = law.weighted(problem.D, x, J.values.reshape(len(J.families), -1))
+        return solve_by_families(M, J, J.with_values(weighted), down)
+    weighted = law.weighted(problem.D, x, J)
+    L = jax.lax.linalg.cholesky(M + matmul(J.T, weighted), symmetrize_input=True)
+    return jax.scipy.linalg.cho_solve((L, True), down)
 
 
 def noise(problem: Problem, a: jax.Array, step: jax.Array) -> jax.Array:
     """A decrease of the cost along a step below this is rounding. Dofs that stand still have no part in either."""
     eps, moved = float(jnp.finfo(a.dtype).eps), jnp.where(step != 0, a, 0.0)
-    return 100.0 * eps**2 * (jnp.abs(dot(moved, matmul(problem.M, a))) + jnp.abs(dot(moved, problem.smooth)))
+    return 100.0 * eps**2 * (jnp.abs(dot(moved, times(problem.M, a))) + jnp.abs(dot(moved, problem.smooth)))
 
 
 class _Search(NamedTuple):
@@ -150,9 +159,9 @@ class _Search(NamedTuple):
 def step_length(law: RowLaw, limits: Limits, problem: Problem, a: jax.Array, step: jax.Array) -> jax.Array:
     """Exact minimiser alpha () of the cost at a + alpha step: Newton on the derivative, safeguarded by a bracket."""
     eps = float(jnp.finfo(a.dtype).eps)
-    slope = dot(step, matmul(problem.M, a) - problem.smooth)
-    curvature = dot(step, matmul(problem.M, step))
-    rows = law.along(problem.D, matmul(problem.J, a) - problem.aref, matmul(problem.J, step))
+    slope = dot(step, times(problem.M, a) - problem.smooth)
+    curvature = dot(step, times(problem.M, step))
+    rows = law.along(problem.D, times(problem.J, a) - problem.aref, times(problem.J, step))
     tolerance = jnp.maximum(limits.flat * jnp.sqrt(dot(step, step)), 4.0 * eps * jnp.abs(slope))
 
     def refine(s: _Search) -> _Search:

@@ -13,19 +13,20 @@ import jax
 import jax.numpy as jnp
 
 from simengine.physics.constraints.row_law_jax import RowLaw
+from simengine.physics.math.tree_matrices_jax import Matrix, RowMatrix, solve_factored
 from simengine.physics.math.vector_jax import dot
 from simengine.physics.solvers.primal_jax import Limits, Problem, descent, noise, solved_by, step_length
 
 
 def solve_cg(
     m: Any,
-    qM: jax.Array,
-    qLD: jax.Array,
+    qM: Matrix,
+    qLD: Matrix,
     qfrc_smooth: jax.Array,
     qacc_smooth: jax.Array,
     qacc_warmstart: jax.Array,
     efc_active: jax.Array,
-    efc_J: jax.Array,
+    efc_J: RowMatrix,
     efc_D: jax.Array,
     efc_aref: jax.Array,
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
@@ -44,14 +45,14 @@ class _State(NamedTuple):
     done: jax.Array
 
 
-def _minimize(law: RowLaw, limits: Limits, problem: Problem, qLD: jax.Array, start: jax.Array) -> jax.Array:
+def _minimize(law: RowLaw, limits: Limits, problem: Problem, qLD: Matrix, start: jax.Array) -> jax.Array:
     eps = float(jnp.finfo(start.dtype).eps)
 
     def iterate(state: _State) -> _State:
         # (2) gradient and its change
         a, d = state.qacc, state.search
         gradient = -descent(law, problem, a)
-        scaled = jax.scipy.linalg.cho_solve((qLD, True), gradient)
+        scaled = solve_factored(qLD, gradient)
         y, Py = gradient - state.gradient, scaled - state.scaled
         # (3) direction: steepest descent at first, and wherever the conjugate direction is not one of descent
         dy, dg, gPg = dot(d, y), dot(d, gradient), dot(gradient, scaled)

@@ -11,19 +11,20 @@ import jax
 import jax.numpy as jnp
 
 from simengine.physics.constraints.row_law_jax import RowLaw
+from simengine.physics.math.tree_matrices_jax import Matrix, RowMatrix, solve_factored
 from simengine.physics.math.vector_jax import dot
-from simengine.physics.solvers.primal_jax import Limits, Problem, descent, hessian_factor, noise, solved_by, step_length
+from simengine.physics.solvers.primal_jax import Limits, Problem, descent, newton_step, noise, solved_by, step_length
 
 
 def solve_newton_general(
     m: Any,
-    qM: jax.Array,
-    qLD: jax.Array,
+    qM: Matrix,
+    qLD: Matrix,
     qfrc_smooth: jax.Array,
     qacc_smooth: jax.Array,
     qacc_warmstart: jax.Array,
     efc_active: jax.Array,
-    efc_J: jax.Array,
+    efc_J: RowMatrix,
     efc_D: jax.Array,
     efc_aref: jax.Array,
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
@@ -50,7 +51,7 @@ class _State(NamedTuple):
     done: jax.Array
 
 
-def _minimize(law: RowLaw, limits: Limits, problem: Problem, qLD: jax.Array, start: jax.Array) -> jax.Array:
+def _minimize(law: RowLaw, limits: Limits, problem: Problem, qLD: Matrix, start: jax.Array) -> jax.Array:
     eps = float(jnp.finfo(start.dtype).eps)
 
     def iterate(state: _State) -> _State:
@@ -58,8 +59,8 @@ def _minimize(law: RowLaw, limits: Limits, problem: Problem, qLD: jax.Array, sta
         # (2) minus the gradient
         down = descent(law, problem, a)
         # (3) Newton direction; with stiff rows, rounding may make the Hessian impossible to factor
-        step = jax.scipy.linalg.cho_solve((hessian_factor(law, problem, a), True), down)
-        step = jnp.where(jnp.isfinite(step).all(), step, jax.scipy.linalg.cho_solve((qLD, True), down))
+        step = newton_step(law, problem, a, down)
+        step = jnp.where(jnp.isfinite(step).all(), step, solve_factored(qLD, down))
         # (4) exact line search
         moved = step_length(law, limits, problem, a, step) * step
         # (5) is the point as near to the optimum as rounding allows?

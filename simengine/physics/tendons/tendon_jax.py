@@ -39,6 +39,8 @@ def tendon(
         geom_xpos (ngeom, 3), geom_xmat (ngeom, 9).
     Returns: ten_length (ntendon,), ten_J (ntendon, nv).
     """
+    if not m.ntendon:
+        return jnp.zeros(0, qpos.dtype), jnp.zeros((0, m.nv), qpos.dtype)
     by_qpos, by_qvel = (rows[m.njnt :] for rows in length_rows(m))
     length, slope = matmul(const(by_qpos, qpos), qpos), const(by_qvel, qpos)
     if not m.npath:
