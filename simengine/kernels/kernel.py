@@ -21,11 +21,9 @@ _ALIGN = 4  # words, so that one instruction can load four
 _WARP = 32
 
 
-def branch_words(nv: int, entries: int | None = None) -> int:
-    """Words of BranchRows (branch_rows.cuh) for nv dofs and a number of entries, by default the most there can be."""
+def branch_words(nv: int, entries: int) -> int:
+    """Words of BranchRows (branch_rows.cuh) for nv dofs and a number of entries."""
     rows = padded(nv)
-    if entries is None:
-        entries = rows * (rows + 4) // 2  # one branch has all dofs; each row starts at a multiple of four
     return entries + 5 * rows + padded(-(-entries // 4))  # with a byte for each entry
 
 
@@ -228,7 +226,8 @@ class Kernel:
         if self.along_branches:
             # constraint rows may join branches
             joined = any("efc_J" in stage.reads for stage in self.stages)
-            hessian = branch_words(sizes["nv"], None if joined else sizes["nbranch"])
+            entries = sizes["njoined"] + padded(sizes["nv"]) if joined else sizes["nbranch"]
+            hessian = branch_words(sizes["nv"], entries)
         of_trees = branch_words(sizes["nv"], sizes.get("nbranch", 0))
         extra = {
             "nvp": padded(sizes["nv"]),
