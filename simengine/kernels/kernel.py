@@ -19,6 +19,7 @@ from simengine.state.fields import ADDRESS_OF, CONTACT_PARAMETERS, FIELD, entry_
 
 _ALIGN = 4  # words, so that one instruction can load four
 _WARP = 32
+_MOST_BOUNDS = 256  # geoms whose bounding spheres lanes share, as in counting.cuh
 
 
 def branch_words(nv: int, entries: int) -> int:
@@ -224,7 +225,7 @@ class Kernel:
         # with two rows in a lane, the parts of four rows beyond the first 32 columns
         hessian = 4 * (self.matrix_rows - _WARP) if self.matrix_rows else memory
         if self.along_branches:
-            # constraint rows may join branches
+            # constraint rows may join branches; in a world that is not finite, a row may be taken for a longer one
             joined = any("efc_J" in stage.reads for stage in self.stages)
             entries = sizes["njoined"] + padded(sizes["nv"]) if joined else sizes["nbranch"]
             hessian = branch_words(sizes["nv"], entries)
@@ -234,6 +235,7 @@ class Kernel:
             "nhessian": hessian,
             "npull": self._pull_words(nrow),
             "nbranches": of_trees,
+            "nbounds": 4 * sizes["ngeom"] if sizes.get("ngeom", 0) <= _MOST_BOUNDS else 0,
         }
         sized = []
         for item in self.scratch_items:

@@ -325,6 +325,15 @@ def post(general_rows: bool) -> Kernel:
 def smooth(general: bool, has_fluid: bool, adhesion: bool) -> Kernel:
     """The kernel of inertia, smooth forces and the acceleration they cause.
 
+LIST_BY_BLOCK = replace(
+    single(COLLISION_LIST), name="list_by_block", own_lanes=LANES_OF_A_BLOCK, min_blocks_per_multiprocessor=4
+)
+"""The first of them for few worlds of very many candidate pairs, of which a block lists those that are near."""
+
+DEPTH_BY_WARP = replace(SEARCHES[2], name="depth_by_warp", own_lanes=32)
+"""The third of them for few worlds, with a whole warp for each pair, since few of its warps would have another pair."""
+
+
     Args:
         general: whether the model has features that only the general stages support.
         has_fluid: whether the model has a medium.
@@ -425,6 +434,8 @@ def step_kernels(integrator: str, solver: str = SOLVE_NEWTON_UNILATERAL.name) ->
         advance(integrator, solver),
         *((ACTIVATION_KERNEL,) if integrator else ()),
         *ON_DEMAND,
+        LIST_BY_BLOCK,
+        DEPTH_BY_WARP,
         POST,
         POST_GENERAL,
         TENDON_POST,

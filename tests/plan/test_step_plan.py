@@ -14,6 +14,7 @@ from simengine.plan.evaluation import Await, Launch, only_for
 from simengine.plan.every_kernel import all_kernels
 from simengine.plan.issue import Issue, decide_issuing
 from simengine.plan.scratch import scratch_plan, works_in_global_memory
+from simengine.plan.selection import MERGED_WORLDS
 from simengine.plan.step_plan import StepPlan, plan_step
 from simengine.plan.tiles import COUNTING_KERNELS
 from simengine.plan.variants import with_branches
@@ -237,3 +238,9 @@ def test_fields_whose_zeros_nobody_writes_are_in_memory() -> None:
     kernels = {"ten_J": (*of_gpu, *COUNTING_KERNELS), "actuator_moment": of_gpu}
     for name, producing in kernels.items():
         assert not [kernel.name for kernel in producing if name in kernel.in_scratch]
+
+
+def test_a_block_lists_the_near_pairs_of_few_worlds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("simengine.plan.step_plan.FEWEST_PAIRS_OF_A_BLOCK", 1)
+    few, many = (calls(on_gpu("rubble", worlds)) for worlds in (MERGED_WORLDS, 2 * MERGED_WORLDS))
+    assert ("list_by_block_no_hfields" in few, "list_by_block_no_hfields" in many) == (True, False)
