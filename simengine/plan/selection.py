@@ -190,14 +190,23 @@ class Selection:
         """Whether somebody wants the dense factor of the inertia, which no other kernel needs."""
         return self.branches and "qLD" in self.wanted
 
+    @property
+    def moves_in_three(self) -> bool:
+        """Whether inertia and forces have kernels of their own.
+
+        Where launches are merged, the two run at once. In worlds of many dofs each has less scratch than both in one.
+        """
+        return self.merged or self.branches
+
     def _smooth(self) -> tuple[Kernel, ...]:
         model = self.model
         if self.tiled and moves_in_tiles(model):
             return ()
+        before = (catalogue.ACTUATORS_BY_BLOCK,) if self.lengths_by_block else ()
+        if self.moves_in_three and not model.has_adhesion:
+            return (*before, *catalogue.smooth_in_three(model.general_smooth, model.has_fluid, self.lengths_by_block))
         if self.lengths_by_block:
-            return (catalogue.ACTUATORS_BY_BLOCK, catalogue.SMOOTH_DRIVEN)
-        if self.merged and not model.general_smooth and not model.has_adhesion:
-            return catalogue.smooth_in_three(model.has_fluid)
+            return (*before, catalogue.SMOOTH_DRIVEN)
         kernel = catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion)
         return fitting(model, without_inertia(kernel) if self.tiled else kernel)
 
