@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from simengine.kernels.kernel import Kernel
+from simengine.model.blocks import MOST_ALONG_BRANCHES
 from simengine.model.model_table import ModelTable
 from simengine_scheduler.core import Launch
 from simengine_scheduler.launch import BufferSet
@@ -27,10 +28,6 @@ def matrix_rows_for(nv: int, dtype: str) -> int:
     In float64 so large a matrix does not fit the registers.
     """
     return nv if LANE_CLASSES[-1] < nv <= 2 * LANE_CLASSES[-1] and dtype == "float32" else 0
-
-
-MOST_ALONG_BRANCHES = 256
-"""Most dofs of a world whose matrices have entries along the branches of trees only; a byte numbers a dof there."""
 
 
 def along_branches_for(nv: int) -> bool:
