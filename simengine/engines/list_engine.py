@@ -16,6 +16,7 @@ from simengine.emission.calls import EmittedCall
 from simengine.emission.dense import STORED_BY_BLOCKS, dense_matrices, dense_rows
 from simengine.emission.steps import Controls, advance
 from simengine.engines.list_groups import ListGroups
+from simengine.engines.pauses import Pauses
 from simengine.model.model_table import ModelTable
 from simengine.model.params import SavedParams
 from simengine.plan.issue import Issue, decide_issuing
@@ -66,6 +67,8 @@ class ListEngine:
         self.parameters = self._groups.parameters
         self.valid: dict[int, frozenset[str]] = {}
         self.paused: set[int] = set()
+        self._pauses = Pauses(self.stores)
+        self._uncounted: set[int] = set()  # groups whose latest step has not been counted
         self._made: tuple[str, dict[str, Any]] | None = None  # name and options of the executor
         require_state(groups, backend.name, backend.free_memory(), dtype)
         neighbours = self._groups.neighbours(groups)
@@ -163,8 +166,12 @@ class ListEngine:
         issue = self.issuing.issue.under(executor.name)
         active = self._active()
         issue = issue if whole_steps else issue.by_kernels
-        self.trace = self._advance(active, executor, n, keep, of_groups, issue, each)
+        whole = issue is Issue.STEP_KERNEL and not keep
+        asleep = self._pauses.stay(self.paused, whole and executor.name == "graph-cached")
+        run = [group for group in self.stores if group in asleep or group not in self.paused] if asleep else active
+        self.trace = self._advance(run, executor, n, keep, of_groups, issue, each)
         self._settle(executor)
+        (self._uncounted.update if whole else self._uncounted.difference_update)(active)
         self.valid.update(dict.fromkeys(active, keep))
 
     def _controls(self, group: int, controls: Any) -> Controls:
@@ -201,6 +208,7 @@ class ListEngine:
     def forward(self) -> None:
         """Fill every derived field from the state."""
         self._run([emitter.forward() for shards in self.emitters.values() for emitter in shards])
+        self._uncounted.clear()
         self.valid.update(dict.fromkeys(self.valid, _ALL_FIELDS))
 
     def _active(self) -> list[int]:
@@ -222,6 +230,7 @@ class ListEngine:
     def traced_step(self, keep: frozenset[str], whole_steps: bool) -> Trace:
         """Take one step with an executor that records times, and return its trace; see `Engine.traced_step`."""
         active = self._active()
+        self._pauses.wake()
         executor = make_executor(self.executor_name, **{**self._options, "record": "times"})
         issue = self.issuing.issue
         try:
@@ -229,6 +238,7 @@ class ListEngine:
             executor.synchronize()
         finally:
             executor.close()
+        (self._uncounted.difference_update if keep else self._uncounted.update)(active)
         self.valid.update(dict.fromkeys(active, keep))
         return trace
 
@@ -310,18 +320,31 @@ class ListEngine:
 
     def bad_worlds(self, group: int) -> int:
         """Number of frozen worlds at the latest count."""
+        if any(emitter.bad[0] for emitter in self.emitters[group]):
+            self._count(group)
         return sum(emitter.bad_worlds for emitter in self.emitters[group])
 
     def has_bad_worlds(self) -> bool:
         """Whether a group has frozen worlds at the latest count."""
-        for shards in self.emitters.values():  # plain loops, since this ends every step
+        for group, shards in self.emitters.items():  # plain loops, since this ends every step
             for emitter in shards:
+                if emitter.bad[0]:
+                    self._count(group)
                 if emitter.bad[0]:
                     return True
         return False
 
+    def _count(self, group: int) -> None:
+        """Add up the counts of a group's latest step, if that has not been done."""
+        if group in self._uncounted:
+            self._uncounted.discard(group)
+            calls = [emitter.count_call for emitter in self.emitters[group]]
+            self.executor.run([[call] for call in calls if call is not None])
+            self.synchronize()
+
     def counts(self, group: int) -> dict[str, int]:
         """Totals of the latest count over the group's shards, by name of the column."""
+        self._count(group)
         totals = self.stores[group].totals_host.sum(axis=0).tolist()
         return dict(zip(COLUMNS, totals, strict=True))
 
