@@ -14,7 +14,7 @@ from simengine.arrays import Array
 from simengine.backends.base import Backend
 from simengine.emission.calls import EmittedCall
 from simengine.emission.dense import STORED_BY_BLOCKS, dense_matrices, dense_rows
-from simengine.emission.steps import Controls, advance
+from simengine.emission.steps import Controls, SingleStep, advance
 from simengine.engines.list_groups import ListGroups
 from simengine.engines.pauses import Pauses
 from simengine.model.model_table import ModelTable
@@ -28,6 +28,7 @@ from simengine_scheduler.core import Emitter
 from simengine_scheduler.executors import AutoExecutor
 
 _ALL_FIELDS = frozenset(f.name for f in FIELDS)
+_NONE = frozenset[int]()
 
 
 class ListEngine:
@@ -68,6 +69,8 @@ class ListEngine:
         self.valid: dict[int, frozenset[str]] = {}
         self.paused: set[int] = set()
         self._pauses = Pauses(self.stores)
+        self._single = SingleStep(())
+        self._was_single = False  # whether the latest calls are those of `_single`
         self._uncounted: set[int] = set()  # groups whose latest step has not been counted
         self._made: tuple[str, dict[str, Any]] | None = None  # name and options of the executor
         require_state(groups, backend.name, backend.free_memory(), dtype)
@@ -94,6 +97,7 @@ class ListEngine:
     def remove(self, group: int) -> None:
         """Wait for issued work, then remove a group and release its memory."""
         self.synchronize()
+        self._single = SingleStep(())
         self._groups.remove(group)
         del self.valid[group]
         self.paused.discard(group)
@@ -168,7 +172,7 @@ class ListEngine:
         issue = issue if whole_steps else issue.by_kernels
         whole = issue is Issue.STEP_KERNEL and not keep
         asleep = self._pauses.stay(self.paused, whole and executor.name == "graph-cached")
-        run = [group for group in self.stores if group in asleep or group not in self.paused] if asleep else active
+        run = self._active(asleep) if asleep else active
         self.trace = self._advance(run, executor, n, keep, of_groups, issue, each)
         self._settle(executor)
         (self._uncounted.update if whole else self._uncounted.difference_update)(active)
@@ -197,11 +201,19 @@ class ListEngine:
         each: bool,
     ) -> Trace:
         emitters = list(chain.from_iterable(map(self.emitters.__getitem__, active)))
+        self._was_single = False
+        if n == 1 and issue is Issue.STEP_KERNEL and not keep and not controls:
+            if emitters != self._single.emitters:
+                self._single = SingleStep(emitters)
+            if self._single.possible:
+                self._was_single = True
+                return self._single.run(executor)
         return advance(executor, emitters, issue, n, keep, controls, each)
 
     def lists(self) -> list[Emitter]:
         """Emitters of one step of every shard of the groups that are not paused."""
         emitters = [emitter for group in self._active() for emitter in self.emitters[group]]
+        self._was_single = False
         kept, ahead = frozenset[str](), self.issuing.issue.is_ahead
         return [e.ahead(kept) if ahead and e.can_go_ahead else e.steps(1, kept) for e in emitters]
 
@@ -211,10 +223,15 @@ class ListEngine:
         self._uncounted.clear()
         self.valid.update(dict.fromkeys(self.valid, _ALL_FIELDS))
 
-    def _active(self) -> list[int]:
-        return [group for group in self.stores if group not in self.paused]
+    def _active(self, although_paused: frozenset[int] = _NONE) -> list[int]:
+        """The groups that do not pause, and some others."""
+        if len(although_paused) == len(self.paused):
+            return list(self.stores)
+        left_out = self.paused - although_paused
+        return [group for group in self.stores if group not in left_out]
 
     def _run(self, emitters: list[Any]) -> None:
+        self._was_single = False
         self.trace = self.executor.run(emitters)
         self._settle(self.executor)
 
@@ -244,6 +261,8 @@ class ListEngine:
 
     def last_kernel_list(self) -> list[EmittedCall]:
         """Calls of the latest step or forward evaluation, shard after shard."""
+        if self._was_single:
+            self._single.begin_logs()
         return [entry for group in self._active() for emitter in self.emitters[group] for entry in emitter.log]
 
     def get(self, group: int, name: str) -> Array:

@@ -173,6 +173,38 @@ def test_counts_of_whole_steps_are_added_up_once_somebody_asks() -> None:
         assert taken.runs[1:] == [["scan"]]
 
 
+def test_a_step_that_is_made_again_and_again_has_the_calls_of_the_groups_that_there_are() -> None:
+    engine = engine_of((gymnasium("hopper"), 8))
+    whole, by_kernels = names(engine), names(engine, whole=False)
+    taken = engine.executor = Taken("serial")  # type: ignore[assignment]
+
+    def logged() -> list[str]:
+        return [entry.name for entry in engine.last_kernel_list()]
+
+    def issued() -> list[str]:
+        taken.runs.clear()
+        engine.step(1, NOTHING, {})
+        assert [logged()] == taken.runs
+        return logged()
+
+    assert issued() == issued() == whole
+    engine.step(1, frozenset({"xpos"}), {})
+    assert logged() != whole
+    assert issued() == whole
+    engine.lists()
+    assert logged() == by_kernels
+    assert issued() == whole
+    engine.forward()
+    assert logged() != whole
+    assert issued() == whole
+    added = engine.add(gymnasium("hopper"), 3)
+    assert issued() == 2 * whole
+    engine.remove(added)
+    assert issued() == whole
+    engine.paused.add(0)
+    assert issued() == []
+
+
 def asked_shapes(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """How many worlds, of how many groups, the backend is asked to step by such kernels."""
     asked: list[tuple[int, int]] = []
