@@ -5,11 +5,11 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 import pytest
-from tests.helpers.humanoids import humanoid_xml
 
 from simengine.model import load_table
 from simengine.model.blocks import branch_entries, joined_branches
 from tests.gpu.test_branch_worlds import EQUALITIES, star
+from tests.helpers.humanoids import humanoid_xml
 
 MODELS = {
     "star": star(""),
