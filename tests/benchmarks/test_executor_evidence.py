@@ -275,6 +275,18 @@ def test_what_a_window_could_gain_on_lists_by_stages() -> None:
     assert f"{polling} times with polling" in guide
 
 
+def test_robots_by_counts_and_generations_on_a_gpu() -> None:
+    rows = json.loads((ROOT / "benchmarks/results/robots_counted_h200.json").read_text(encoding="utf-8"))["rows"]
+    assert all(row["legal"] and row["equal"] and not row["error"] and row["bound"] for row in rows)
+    assert "\n".join(varying_lists.table(rows)) in PAGE
+    says(f"five times of an executor spread by up to {100 * max(row['spread'] for row in rows):.0f} %")
+    shares = []
+    for of in varying_lists.by_list(rows).values():
+        fastest = min(row["us_per_step"] for name, row in of.items() if name != "auto")
+        shares.append(of["auto"]["us_per_step"] / fastest)
+    says(f"There `auto` takes {reach(shares, 2)} times as long as the fastest of the others")
+
+
 def test_whole_steps_of_robots_on_a_gpu() -> None:
     rows = json.loads((ROOT / "benchmarks/results/robots_whole_h200.json").read_text(encoding="utf-8"))["rows"]
     assert all(row["legal"] and row["equal"] and not row["error"] and row["bound"] for row in rows)
