@@ -61,9 +61,17 @@ class SingleStep:
         self.possible = bool(emitters) and all(emitter.has_step_kernel for emitter in emitters)
         self._lists = [emitter.step_ahead(True) for emitter in emitters] if self.possible else []
 
-    def run(self, executor: Executor) -> Trace:
-        """Make the step, and wait for it. Logs of the emitters stay as they are."""
-        trace = run_repeatedly(executor, self._lists, 1)
+    def run(self, executor: Executor, share: float) -> Trace:
+        """Make the step, and wait for it. Logs of the emitters stay as they are.
+
+        Args:
+            executor: runs the calls.
+            share: the share of the shards that do not sleep.
+        """
+        if isinstance(executor, AutoExecutor):
+            trace = executor.run(self._lists, share)
+        else:
+            trace = run_repeatedly(executor, self._lists, 1)
         executor.synchronize()
         return trace
 

@@ -173,9 +173,11 @@ class ListEngine:
         active = self._active()
         issue = issue if whole_steps else issue.by_kernels
         whole = issue is Issue.STEP_KERNEL and not keep
-        asleep = self._pauses.stay(self.paused, whole and executor.name == "graph-cached")
+        single = whole and n == 1 and not of_groups
+        runs = executor.executor if single and isinstance(executor, AutoExecutor) else executor
+        asleep = self._pauses.stay(self.paused, whole and runs.name == "graph-cached")
         run = self._active(asleep) if asleep else active
-        self.trace = self._advance(run, executor, n, keep, of_groups, issue, each)
+        self.trace = self._advance(run, executor, n, keep, of_groups, issue, each, len(active))
         self._settle(executor)
         (self._uncounted.update if whole else self._uncounted.difference_update)(active)
         self.valid.update(dict.fromkeys(active, keep))
@@ -194,22 +196,23 @@ class ListEngine:
 
     def _advance(
         self,
-        active: Sequence[int],
+        groups: Sequence[int],
         executor: Executor,
         n: int,
         keep: frozenset[str],
         controls: Sequence[Controls],
         issue: Issue,
         each: bool,
+        awake: int,
     ) -> Trace:
-        emitters = list(chain.from_iterable(map(self.emitters.__getitem__, active)))
+        emitters = list(chain.from_iterable(map(self.emitters.__getitem__, groups)))
         self._was_single = False
         if n == 1 and issue is Issue.STEP_KERNEL and not keep and not controls:
             if emitters != self._single.emitters:
                 self._single = SingleStep(emitters)
             if self._single.possible:
                 self._was_single = True
-                return self._single.run(executor)
+                return self._single.run(executor, awake / len(groups))
         return advance(executor, emitters, issue, n, keep, controls, each)
 
     def lists(self) -> list[Emitter]:
@@ -251,9 +254,9 @@ class ListEngine:
         active = self._active()
         self._pauses.wake()
         executor = make_executor(self.executor_name, **{**self._options, "record": "times"})
-        issue = self.issuing.issue
+        issue = self.issuing.issue if whole_steps else self.issuing.issue.by_kernels
         try:
-            trace = self._advance(active, executor, 1, keep, (), issue if whole_steps else issue.by_kernels, True)
+            trace = self._advance(active, executor, 1, keep, (), issue, True, len(active))
             executor.synchronize()
         finally:
             executor.close()

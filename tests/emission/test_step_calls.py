@@ -17,8 +17,9 @@ from simengine.kernels import cuda_build, sources
 from simengine.model import ModelTable, load_table
 from simengine.plan.issue import Issue, Issuing
 from simengine.plan.step_plan import StepPlan, has_step_kernel, plan_step
-from simengine_scheduler import KernelCall, Trace
+from simengine_scheduler import KernelCall, Options, Segments, Trace
 from simengine_scheduler.core import Emitter
+from simengine_scheduler.executors import AutoExecutor
 from tests.emission.test_memory import GpuOnPaper
 from tests.helpers.islands import heap
 from tests.models import OWN, gymnasium_path
@@ -112,7 +113,9 @@ class Taken:
 
     def run(self, emitters: Iterable[Emitter]) -> Trace:
         self.runs.append([item.name for emitter in emitters for item in emitter if isinstance(item, KernelCall)])
-        return Trace(self.name, "off")
+        trace = Trace(self.name, "off")
+        trace.counters.calls = len(self.runs[-1])
+        return trace
 
     def synchronize(self) -> None:
         """Nothing is under way."""
@@ -155,6 +158,20 @@ def test_kernels_of_groups_that_pause_in_turn_stay_in_kept_graphs() -> None:
     assert [issued(0) for _ in range(9)] == [4] * 8 + [3]  # and group 0 goes on pausing
     assert not any(asleep())
     assert issued() == 4
+
+
+def test_auto_compares_the_times_of_calls_that_have_work() -> None:
+    """Where it tries kept graphs, kernels of groups that pause stay in their lists, and do not count."""
+    made: dict[str, Taken] = {}
+    options = Options(segments=Segments(), candidates="graph-cached+streams")
+    auto = AutoExecutor(options, lambda name, _: made.setdefault(name, Taken(name)))  # type: ignore[arg-type,return-value]
+    engine = engine_of(*[(gymnasium("hopper"), 2)] * 4)
+    for step in range(64):
+        engine.paused = {step % 4}
+        engine.step(1, NOTHING, {}, auto)
+    assert {len(run) for run in made["graph-cached"].runs} == {4}
+    assert {len(run) for run in made["streams"].runs} == {3}
+    assert auto._tried.calls / auto._tried.runs == 3
 
 
 def test_counts_of_whole_steps_are_added_up_once_somebody_asks() -> None:
