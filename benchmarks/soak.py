@@ -26,6 +26,7 @@ import os
 import sys
 import tempfile
 import time
+from array import array
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -175,7 +176,8 @@ def trend(name: str, seconds: np.ndarray, values: np.ndarray, rounds: float) -> 
 
 def soak(minutes: float, backend: str, seed: int, graphs: int) -> tuple[str, int, list[Trend]]:
     """Go round and round. Returns the backend, the number of rounds, and a trend of each thing that was measured."""
-    samples: list[tuple[float, dict[str, float]]] = []
+    # arrays, because each number of a list would be one of the blocks that are counted
+    moments, samples = array("d"), array("d")
     rounds = 0
     with tempfile.TemporaryDirectory(prefix="simengine-soak-") as folder:
         running = Soak(backend, seed, Path(folder), graphs)
@@ -183,16 +185,18 @@ def soak(minutes: float, backend: str, seed: int, graphs: int) -> tuple[str, int
         start = time.monotonic()
         with progress_bar("seconds", int(60 * minutes)) as advance:
             while (now := time.monotonic() - start) < 60 * minutes:
-                if not samples or now - samples[-1][0] >= _PERIOD:
-                    advance(int(now) - int(samples[-1][0]) if samples else 0)
-                    samples.append((now, measured(running.backend)))
+                if not moments or now - moments[-1] >= _PERIOD:
+                    advance(int(now) - int(moments[-1]) if moments else 0)
+                    found = measured(running.backend)
+                    names = [name for name in _FIELDS if name in found]
+                    moments.append(now)
+                    samples.extend(found[name] for name in names)
                 running.round()
                 rounds += 1
         running.close()
-    seconds = np.array([moment for moment, _ in samples])
-    names = [name for name in _FIELDS if name in samples[0][1]]
-    values = {name: np.array([sample[name] for _, sample in samples]) for name in names}
-    return running.backend, rounds, [trend(name, seconds, values[name], rounds) for name in names]
+    seconds, values = np.array(moments), np.array(samples).reshape(len(moments), -1).T
+    lines = [trend(name, seconds, line, rounds) for name, line in zip(names, values, strict=True)]
+    return running.backend, rounds, lines
 
 
 def as_row(line: Trend) -> dict[str, Any]:

@@ -65,7 +65,11 @@ from simengine.physics.tendons.tendon_velocity_jax import tendon_velocity
 from simengine.state.fields import SENSED
 
 Fields = dict[str, jax.Array]
-"""Derived quantities of one world by MuJoCo's names."""
+"""Derived quantities of one world by MuJoCo's names.
+
+In a large world of small trees (`simengine.physics.math.forest_jax`), qM, qLD and efc_J are stored by families of
+bodies. Their method `dense` makes arrays of them.
+"""
 
 
 class State(NamedTuple):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
 
-from simengine import Simulation, load_model
+from simengine import Simulation, load_model, make_step
+from simengine.engines.jax_step import initial_state
 from simengine.model.model import table_of
 from simengine.physics.math import forest_jax, tree_jax
 from simengine.physics.math import tree_matrices_jax as matrices
@@ -71,19 +72,21 @@ def model() -> Any:
     return table_of(load_model(compiled()))
 
 
-def test_large_worlds_of_small_trees_are_computed_by_families(model: Any) -> None:
+def test_large_worlds_of_small_trees_are_computed_by_families(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert forest_of(model) is None
-    bodies = "".join(f'<body pos="{i} 0 1"><freejoint/><geom size="0.1"/></body>' for i in range(200))
-    no_pairs = '<default><geom contype="0"/></default>'
-    scene = "<mujoco>{option}" + f"{no_pairs}<worldbody>{bodies}</worldbody></mujoco>"
-    found = {
-        option: forest_of(table_of(load_model(scene.format(option=option))))
-        for option in ("", '<option solver="PGS"/>', '<option integrator="implicitfast"/>')
-    }
-    assert [forest is not None for forest in found.values()] == [True, False, False]
+    monkeypatch.setattr(forest_jax, "FEWEST_DOFS", 40)
+    bodies = "".join(f'<body pos="{i} 0 1"><freejoint/><geom size="0.1"/></body>' for i in range(8))
     joints = '<joint axis="1 0 0"/><joint axis="0 1 0"/><joint axis="0 0 1"/>'
-    chain = f'<body pos="0.1 0 0">{joints}<geom size="0.05"/>' * 350 + "</body>" * 350
-    assert forest_of(table_of(load_model(f"<mujoco>{no_pairs}<worldbody>{chain}</worldbody></mujoco>"))) is None
+    chain = f'<body pos="0.1 0 0">{joints}<geom size="0.05"/>' * 14 + "</body>" * 14
+    scenes = {
+        "free bodies": ("", bodies),
+        "PGS": ('<option solver="PGS"/>', bodies),
+        "implicit": ('<option integrator="implicitfast"/>', bodies),
+        "one tree": ("", chain),
+    }
+    text = '<mujoco>{}<default><geom contype="0"/></default><worldbody>{}</worldbody></mujoco>'
+    found = {name: forest_of(table_of(load_model(text.format(*parts)))) for name, parts in scenes.items()}
+    assert [name for name, forest in found.items() if forest is not None] == ["free bodies"]
 
 
 def test_sums_over_families_are_those_over_all_bodies(model: Any, always: None) -> None:
@@ -118,19 +121,21 @@ def test_matrices_by_families_do_what_dense_ones_do(model: Any) -> None:
     rng = np.random.default_rng(2)
     x, f = jnp.asarray(rng.normal(size=model.nv)), jnp.asarray(rng.normal(size=12))
     half = matrices.TreeRows(J.values[:, :1], J.families[:, :1], J.forest)
-    uses: tuple[Callable[[Any, Any, Any], Any], ...] = (
-        lambda M, J, half: matrices.times(M, x),
-        lambda M, J, half: matrices.times(J, x),
-        lambda M, J, half: matrices.pulled(f, J),
-        lambda M, J, half: matrices.times(matrices.plus_diagonal(M, x * x), x),
-        lambda M, J, half: matrices.solve_factored(matrices.factor(M), x),
-        lambda M, J, half: matrices.solve(M, x),
-        lambda M, J, half: matrices.times(matrices.scaled(J, f), x),
-        lambda M, J, half: matrices.times(matrices.stacked([half, J]), x),
-    )
-    for use in uses:
-        expected = use(M.dense(), J.dense(), half.dense())
-        np.testing.assert_allclose(use(M, J, half), expected, atol=1e-10)
+
+    @jax.jit
+    def products(M: Any, J: Any, half: Any) -> list[jax.Array]:
+        return [
+            *(matrices.times(M, x), matrices.times(J, x), matrices.pulled(f, J)),
+            matrices.times(matrices.plus_diagonal(M, x * x), x),
+            matrices.solve_factored(matrices.factor(M), x),
+            matrices.solve(M, x),
+            matrices.times(matrices.scaled(J, f), x),
+            matrices.times(matrices.stacked([half, J]), x),
+        ]
+
+    dense = products(M.dense(), J.dense(), half.dense())
+    for found, expected in zip(products(M, J, half), dense, strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-10)
 
 
 def test_systems_with_rows_between_families_are_solved(model: Any) -> None:
@@ -176,3 +181,22 @@ def test_steps_by_families_are_those_of_mujoco(options: dict[str, Any], always: 
     full = np.zeros((mj.nv, mj.nv))
     mujoco.mj_fullM(mj, data, full)
     np.testing.assert_allclose(np.asarray(sim.field("qM"))[1], full, atol=1e-12)
+
+
+@pytest.mark.slow
+def test_a_step_by_families_is_differentiable_in_both_modes(always: None) -> None:
+    bodies = "".join(f'<body pos="0 0 {z}"><freejoint/><geom size="0.1"/></body>' for z in (0.099, 0.28))
+    scene = f'<option tolerance="1e-14"/><worldbody><geom type="plane" size="5 5 1"/>{bodies}</worldbody>'
+    model = load_model(f"<mujoco>{scene}</mujoco>")
+    step, state = make_step(model), initial_state(model, jnp.float64)
+    weights, qvel = (jnp.asarray(np.random.default_rng(i).normal(size=12)) for i in range(2))
+
+    @jax.jit
+    def weighed(qvel: jax.Array) -> jax.Array:
+        return jnp.dot(weights, step(state._replace(qvel=0.1 * qvel), jnp.zeros(0)).qvel)
+
+    small = 1e-5 * np.eye(12)
+    expected = np.array([(weighed(qvel + d) - weighed(qvel - d)) / 2e-5 for d in small])
+    np.testing.assert_allclose(jax.jit(jax.grad(weighed))(qvel), expected, atol=1e-7)
+    along = jax.jit(lambda v, d: jax.jvp(weighed, (v,), (d,))[1])(qvel, weights)
+    np.testing.assert_allclose(along, expected @ weights, atol=1e-7)

@@ -7,7 +7,6 @@ block-diagonal, and each sum needs the pairs within a family only. Families are 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -33,8 +32,10 @@ class Forest:
         nv, nbody: sizes of the model.
         dofs: (nfamily, w) dofs of each family, padded with nv.
         bodies: (nfamily, k) its bodies, padded with nbody.
-        dof_place, body_place: (nv,) and (nbody,) indices into the flattened two; that of the world body is one more.
-        dof_family, body_family: (nv,) and (nbody,) the family of each; that of the world body is nfamily.
+        dof_family, body_family: (nv,) and (nbody,) the family of each; nfamily for the world body.
+        dof_at, body_at: (nv,) and (nbody,) its number in the family.
+        dof_place, body_place: (nv,) and (nbody,) its index in the flattened `dofs` or `bodies`; past the end for the
+            world body.
         inside: (nfamily, k, k) bool: [i, j] is true where body j is in the subtree of body i.
         moves: (nfamily, k, w) bool: [b, j] is true where dof j moves body b.
         above, before: (nfamily, w, w) bool: `dof_ancestors` and `dofs_before` of the family.
@@ -45,25 +46,25 @@ class Forest:
         (parent, root), (dof_body, dof_parent) = body, dof
         self._key = (body.tobytes(), dof.tobytes(), turning.tobytes())
         self.nbody, self.nv = len(parent), len(dof_body)
-        family = np.cumsum(root == np.arange(self.nbody)) - 2  # roots are in the order of their bodies, world first
-        self.body_family = np.where(np.arange(self.nbody) > 0, family[root], family.max(initial=0) + 1)
+        # families are numbered like their roots; the world body is the root of none, and comes after the last
+        is_root = (root == np.arange(self.nbody)) & (root > 0)
+        number = int(is_root.sum())
+        self.body_family = np.where(root > 0, np.cumsum(is_root)[root] - 1, number)
         self.dof_family = self.body_family[dof_body]
-        number = int(self.body_family[0])
         self.bodies, body_at = _padded(self.body_family[1:], number, self.nbody, 1)
-        self.dofs, self.dof_at = _padded(self.dof_family, number, self.nv, 0)
         self.body_at = np.concatenate([[0], body_at])
-        self.body_place = self.body_family * self.bodies.shape[1] + np.where(np.arange(self.nbody) > 0, self.body_at, 0)
+        self.dofs, self.dof_at = _padded(self.dof_family, number, self.nv, 0)
+        self.body_place = self.body_family * self.bodies.shape[1] + self.body_at
         self.dof_place = self.dof_family * self.dofs.shape[1] + self.dof_at
         self.inside = self._inside(parent)
-        self.moves = self.inside[self.dof_family, self.body_at[dof_body]]  # (nv, k)
-        spread = np.zeros((number, self.dofs.shape[1], self.bodies.shape[1]), bool)
-        spread[self.dof_family, self.dof_at] = self.moves
-        self.moves = spread.transpose(0, 2, 1)
+        moves = np.zeros((number, self.dofs.shape[1], self.bodies.shape[1]), bool)
+        moves[self.dof_family, self.dof_at] = self.inside[self.dof_family, self.body_at[dof_body]]
+        self.moves = moves.transpose(0, 2, 1)
         self.above = self._above(dof_parent)
         self.before = self.above & ~np.eye(self.dofs.shape[1], dtype=bool)
         for first in turning:  # see `tree.dofs_before`
-            at, own = self.dof_family[first], int(self.dof_at[first])
-            self.before[at, own : own + 3] = self.before[at, own]
+            of, at = self.dof_family[first], int(self.dof_at[first])
+            self.before[of, at : at + 3] = self.before[of, at]
 
     def _inside(self, parent: np.ndarray) -> np.ndarray:
         number, most = self.bodies.shape
@@ -147,19 +148,14 @@ def worth_families(m: Any, bodies: int, dofs: int) -> bool:
 
 
 def _structure(m: Any) -> tuple[bytes, bytes, bytes]:
-    fields: Sequence[Any] = (
-        (m.body_parentid, m.body_rootid),
-        (m.dof_bodyid, m.dof_parentid),
-        tree.quaternions(m)[1],
-    )
+    fields = ((m.body_parentid, m.body_rootid), (m.dof_bodyid, m.dof_parentid), tree.quaternions(m)[1])
     body, dof, turning = (np.asarray(field, np.int64).tobytes() for field in fields)
     return body, dof, turning
 
 
 @lru_cache(maxsize=16)
 def _forest(body: bytes, dof: bytes, turning: bytes) -> Forest:
-    parts = (np.frombuffer(part, np.int64) for part in (body, dof, turning))
-    bodies, dofs, quaternions = parts
+    bodies, dofs, quaternions = (np.frombuffer(part, np.int64) for part in (body, dof, turning))
     return Forest(bodies.reshape(2, -1), dofs.reshape(2, -1), quaternions)
 
 
