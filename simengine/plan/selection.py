@@ -31,6 +31,9 @@ MERGED_DUAL_WORLDS = 512
 MOST_ROWS_OF_A_WARP = 32
 """Worlds with more rows are solved by several warps, if the backend has them and the solver is for rows of any type."""
 
+SPREAD_WORLDS = 512
+"""Up to this many worlds, a GPU has lanes to spare for searches."""
+
 MAX_WORLDS_OWN_ADDRESSES = 1024
 """Up to this many worlds, each world adds up the counts of all worlds in less time than waiting for a scan takes."""
 
@@ -69,7 +72,7 @@ class Selection:
         lengths_by_block: whether a block of a GPU works on the tendons and actuators of a world.
         warps: whether several warps may solve a world.
         lists_by_block: whether a block lists the near pairs of a world of a small shard.
-        depth_by_warp: whether a warp finds the depth of a pair in a small shard.
+        spreads_searches: whether a search for contacts has more lanes in a small shard.
         counts_by_warp: whether a warp counts the contacts of a world that has fewer lanes otherwise.
         by_stages: whether each stage has a kernel of its own.
     """
@@ -86,7 +89,7 @@ class Selection:
     lengths_by_block: bool = False
     warps: bool = False
     lists_by_block: bool = False
-    depth_by_warp: bool = False
+    spreads_searches: bool = False
     counts_by_warp: bool = False
     by_stages: bool = False
 
@@ -161,11 +164,13 @@ class Selection:
     @property
     def _searches(self) -> tuple[Kernel, ...]:
         """The kernels that count contacts where pairs need a search."""
-        first, distance, depth, *last = catalogue.SEARCHES
+        first, distance, depth, touch, last = catalogue.SEARCHES
         if self.worlds <= MERGED_WORLDS:
             first = catalogue.LIST_BY_BLOCK if self.lists_by_block else first
-            depth = catalogue.DEPTH_BY_WARP if self.depth_by_warp else depth
-        return (first, distance, depth, *last)
+            depth = catalogue.DEPTH_BY_WARP if self.spreads_searches else depth
+        if self.worlds <= SPREAD_WORLDS:
+            touch = catalogue.TOUCH_IN_EIGHT if self.spreads_searches else touch
+        return (first, distance, depth, touch, last)
 
     @property
     def _reads_sites(self) -> bool:

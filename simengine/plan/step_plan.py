@@ -144,11 +144,11 @@ class StepPlan:
             branches = model.solver in _ALONG_BRANCHES and self.backend.along_branches(model.nv)
         by_stages = self.issuing.emission == "stages"
         tiles = self.backend.name == "host" and max(self.shard_sizes) >= LEAST_WORLDS and not by_stages
-        depth_by_warp = self.backend.name == "cuda" and not by_stages
-        by_block = depth_by_warp and not model.nhfield and model.sizes["ncand"] >= FEWEST_PAIRS_OF_A_BLOCK
-        counting = depth_by_warp and self.lanes < LANE_CLASSES[-1]
+        spreads = self.backend.name == "cuda" and not by_stages
+        by_block = spreads and not model.nhfield and model.sizes["ncand"] >= FEWEST_PAIRS_OF_A_BLOCK
+        counting = spreads and self.lanes < LANE_CLASSES[-1]
         by_warp = counting and not model.finds_pairs and model.sizes["ncand"] >= FEWEST_PAIRS_OF_A_WARP
-        counts = by_block, depth_by_warp, by_warp
+        counts = by_block, spreads, by_warp
         forms = matrix, dual, tiles, branches, self._has_lengths_by_block, warps, *counts, by_stages
         return plan_evaluation(Selection(model, worlds, integrator, wanted, ahead, *forms), rk_stage)
 

@@ -240,7 +240,12 @@ def test_fields_whose_zeros_nobody_writes_are_in_memory() -> None:
         assert not [kernel.name for kernel in producing if name in kernel.in_scratch]
 
 
-def test_a_block_lists_the_near_pairs_of_few_worlds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_shards_have_more_lanes_for_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("simengine.plan.step_plan.FEWEST_PAIRS_OF_A_BLOCK", 1)
-    few, many = (calls(on_gpu("rubble", worlds)) for worlds in (MERGED_WORLDS, 2 * MERGED_WORLDS))
-    assert ("list_by_block_no_hfields" in few, "list_by_block_no_hfields" in many) == (True, False)
+    few, some, many = (calls(on_gpu("rubble", worlds)) for worlds in (512, MERGED_WORLDS, 2 * MERGED_WORLDS))
+    for name, there in {
+        "list_by_block_no_hfields": (True, True, False),
+        "depth_by_warp": (True, True, False),
+        "touch_in_eight": (True, False, False),
+    }.items():
+        assert (name in few, name in some, name in many) == there

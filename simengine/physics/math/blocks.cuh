@@ -115,7 +115,7 @@ DEVICE void blocks_factor(const Model& m, real* L, const real* A, const Diagonal
         if (in_registers(block.n)) {
           real h[LANES];
           load_rows(h, block, A, diagonal);
-          reg_factor(h, L + block.at, block.n, m.column);
+          reg_factor<true>(h, L + block.at, block.n, m.column);
           return;
         }
 #endif

@@ -11,12 +11,16 @@
 //
 // The loop takes four columns at a time. Unrolled, it would have more than a thousand instructions, and a warp that
 // runs alone would wait for their fetch. Each round rotates the row by four words, so that the current columns are its
-// first words and all register indices are constants.
+// first words and all register indices are constants. With TO_MEMORY, neighbouring lanes write neighbouring words of L:
+// the four columns go through `columns`, which has COLUMN_WORDS.
+template <bool TO_MEMORY>
 DEVICE void reg_factor(real* h, real* L, int n, real* columns) {
   const int i = lane();
   ROLLED for (int k = 0; k < n; k += 4) {
+    real four[4];
 #pragma unroll
     for (int c = 0; c < 4; ++c) {
+      four[c] = 0;
       if (k + c >= n) break;
       // two columns alternate, so that one is read while the next is written
       real* column = columns + c % 2 * LANES;
@@ -34,7 +38,17 @@ DEVICE void reg_factor(real* h, real* L, int n, real* columns) {
           if (q + 3 > c) h[q + 3] = fma_(-multiplier, v.w, h[q + 3]);
         }
       }
-      if (i < n) L[i * n + k + c] = i >= k + c ? scaled : R(0.0);
+      four[c] = i >= k + c ? scaled : R(0.0);
+      if (!TO_MEMORY && i < n) L[i * n + k + c] = four[c];
+    }
+    if (TO_MEMORY) {
+      lane_sync();
+      *reinterpret_cast<Vec4*>(columns + 4 * i) = {four[0], four[1], four[2], four[3]};
+      lane_sync();
+      LANE_FOR(e, 4 * n) {
+        if (k + e % 4 < n) L[e / 4 * n + k + e % 4] = columns[e];
+      }
+      lane_sync();
     }
 #pragma unroll
     for (int j = 0; j < LANES - 4; ++j) h[j] = h[j + 4];
@@ -51,7 +65,7 @@ DEVICE void chol_factor(const Model& m, real* L, const real* A, int n) {
     real h[LANES];
 #pragma unroll
     for (int j = 0; j < LANES; ++j) h[j] = i < n && j < n ? A[i * n + j] : R(0.0);
-    reg_factor(h, L, n, m.column);
+    reg_factor<false>(h, L, n, m.column);
     return;
   }
 #endif
