@@ -17,7 +17,6 @@ import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from simengine.xla import host_calls
-from simengine_envs.kernels import bound, in_few_kernels
 from simengine_envs.sums import sum_of_last
 from simengine_envs.written import for_processor
 
@@ -37,11 +36,7 @@ def rounded(function: Callable[..., Any], nought: jax.Array, *arguments: Any) ->
         arguments: its arguments.
     """
     traced, shapes = jax.make_jaxpr(function, return_shape=True)(*arguments)
-
-    def evaluated(nought: jax.Array, *own: Any) -> list[Any]:
-        return _Evaluation(nought).run(traced.jaxpr, traced.consts, own)
-
-    results = in_few_kernels(evaluated, nought, *jax.tree.leaves(arguments))
+    results = _Evaluation(nought).run(traced.jaxpr, traced.consts, jax.tree.leaves(arguments))
     return jax.tree.unflatten(jax.tree.structure(shapes), results)
 
 
@@ -105,14 +100,10 @@ class _Evaluation:
         if name == "while":
             first, second = params["cond_nconsts"], params["body_nconsts"]
             of_test, of_body = values[:first], values[first : first + second]
-
-            def next_carry(*now: Any) -> tuple[Any, ...]:
-                return tuple(self._call(params["body_jaxpr"], [*of_body, *now]))
-
             return list(
                 jax.lax.while_loop(
                     lambda carry: self._call(params["cond_jaxpr"], [*of_test, *carry])[0],
-                    lambda carry: in_few_kernels(next_carry, *carry),
+                    lambda carry: tuple(self._call(params["body_jaxpr"], [*of_body, *carry])),
                     tuple(values[first + second :]),
                 )
             )
@@ -160,8 +151,12 @@ def _worth_a_call(parts: list[Any], axis: int) -> bool:
 
 
 def _bound(equation: Any, values: list[Any]) -> list[Any]:
-    """Results of an operation as JAX defines it, of the types that it was traced with."""
-    results = bound(equation, values)
+    """Results of an operation as JAX defines it."""
+    made = equation.primitive.get_bind_params(equation.params)
+    functions, params = made if isinstance(made, tuple) else ((), made)  # JAX before 0.10 gives functions, too
+    with equation.ctx.manager:
+        found = equation.primitive.bind(*functions, *values, **params)
+    results = list(found) if equation.primitive.multiple_results else [found]
     # JAX keeps constants of NumPy in the precision of their first use, also when 64-bit numbers come into use later
     return [_of_type(result, variable.aval) for result, variable in zip(results, equation.outvars, strict=True)]
 
