@@ -8,7 +8,7 @@ from pathlib import Path
 from simengine.errors import BackendError
 from simengine.kernels.host_build import build_library
 
-_SOURCES = {"cpu": ("crew_host", "pace_host", "handler_host", "calls_host"), "CUDA": ("handler_cuda",)}
+_SOURCES = {"cpu": ("crew_host", "pace_host", "handler_host", "calls_host", "rows_host"), "CUDA": ("handler_cuda",)}
 
 
 def build_handler(platform: str) -> Path:
