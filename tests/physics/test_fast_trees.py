@@ -9,7 +9,7 @@ import pytest
 from simengine import Simulation, load_model
 from simengine.check.check import comparable
 from simengine.check.states import STATE_ARRAYS, Sampler
-from tests.checkout import ROOT
+from tests.helpers.checkout import ROOT
 
 TREES = """
 <mujoco><option timestep="0.01" tolerance="1e-12" impratio="5"/><worldbody>
