@@ -21,7 +21,7 @@ test-slow: $(VENV)/.installed-dev
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	MYPY_NUM_WORKERS=$(JOBS) $(BIN)/mypy
 	$(BIN)/lint-imports
 
 docs: $(VENV)/.installed-docs

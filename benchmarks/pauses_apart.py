@@ -1,8 +1,10 @@
 """Parts of a step in which other groups pause than before: `python -m benchmarks.pauses_apart --json FILE`.
 
-Random robots are stepped with whole steps on a GPU, all of them, and with a random tenth that pauses, in turn. Then
-parts are left out: the launch of the graph, and the switching of its nodes. Last, lists of the graph are switched off
-and on by themselves, with and without `cuGraphUpload` before the launch. Times are medians [us].
+Random robots are stepped with whole steps on a GPU, all of them, and with a random tenth that pauses, in turn. First
+the kernels of robots that pause are told to end at once, as `Simulation` does it where groups pause now and then. Then
+their lists are left out of the graph, as it does where groups pause for long. Parts are left out: the launch of the
+graph, and the switching of its nodes. Last, lists of the graph are switched off and on by themselves, with and without
+`cuGraphUpload` before the launch. Times are medians [us].
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ class Parts:
             scatter_group(group, 2)
         self._draw = np.random.default_rng(1)
         engine: Any = self.sim._batch.engine
+        self._pauses = engine._pauses
         self.driver, self._lists = engine.executor._driver, engine.executor._of_lists
         self._stream = engine.executor._lanes.handles[0]
 
@@ -61,6 +64,11 @@ class Parts:
             self.sim.step()
             seconds.append(perf_counter() - began)
         return seconds
+
+    def leave_out(self) -> None:
+        """From here on leave the lists of groups that pause out of the graph."""
+        self._pauses.wake()
+        self._pauses.stay = lambda paused, whole: frozenset()
 
     def without(self, part: str, *methods: str) -> dict[str, Any]:
         """The same without some methods of the driver."""
@@ -109,8 +117,13 @@ def main() -> int:
     rows = [
         parts.steps("everything"),
         parts.without("no launch", "launch_graph"),
-        parts.without("no launch, no switching", "launch_graph", "switch_nodes"),
-        parts.without("no switching", "switch_nodes"),
+    ]
+    parts.leave_out()
+    rows += [
+        parts.steps("left out"),
+        parts.without("left out, no launch", "launch_graph"),
+        parts.without("left out, no launch, no switching", "launch_graph", "switch_nodes"),
+        parts.without("left out, no switching", "switch_nodes"),
     ]
     parts.sim.step()
     rows += [parts.switching(lists, upload) for lists in _SWITCHED for upload in (False, True)]

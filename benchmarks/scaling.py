@@ -1,9 +1,10 @@
 """How the time of a step grows: `python -m benchmarks.scaling --json out/scaling.json --plot out/scaling.png`.
 
 There is a curve for each size that can grow alone: worlds of two models, dofs of a chain, contacts of a slab on
-spheres, and geoms of an arm, that is candidate pairs. A point is the median of repeats of some ten milliseconds. The
-exponent of a point is the slope from the point before, on logarithmic axes: 0 where more costs nothing, 1 where the
-time grows in proportion, 3 where it grows as a dense factorisation. A curve bends where its exponent passes one half.
+spheres, geoms of an arm, that is candidate pairs, and geoms of a room in which an arm stands. A point is the median of
+repeats of some ten milliseconds. The exponent of a point is the slope from the point before, on logarithmic axes: 0
+where more costs nothing, 1 where the time grows in proportion, 3 where it grows as a dense factorisation. A curve bends
+where its exponent passes one half.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.scaling_models import crowded_arm, hanging_chain, standing_table
+from benchmarks.scaling_models import crowded_arm, furnished_room, hanging_chain, standing_table
 from simengine import Simulation, load_model
 from simengine.cli.results.machine import result_header
 from simengine.cli.results.result_file import write_json
@@ -56,6 +57,7 @@ CURVES = (
     Curve("dofs", "dofs", hanging_chain, (4, 8, 16, 24, 32, 48, 64, 96, 128)),
     Curve("contacts", "contacts", standing_table, (1, 2, 4, 8, 16, 32, 64)),
     Curve("geoms", "geoms", crowded_arm, (8, 16, 32, 64, 128, 256)),
+    Curve("geoms of a room", "geoms", furnished_room, (16, 64, 256, 1024)),
 )
 
 

@@ -50,3 +50,28 @@ def crowded_arm(geoms: int) -> str:
     )
     link = f'<body pos="0 0 -0.1"><joint type="hinge" axis="1 0 0" damping="0.5" stiffness="2"/>{spheres}'
     return f"{_HEAD}{link * 8}{'</body>' * 8}{_TAIL}"
+
+
+def furnished_room(geoms: int) -> str:
+    """An arm of seven hinges in a room full of boxes that stand still, most of them out of its reach.
+
+    The arm swings and touches a box now and then, as a robot in a scene does. Each capsule of the arm and each box are
+    a candidate pair.
+
+    Args:
+        geoms: number of boxes.
+    """
+    columns = max(2, round(geoms**0.5 + 0.499))
+    boxes = []
+    for k in range(geoms):
+        row, column = k // columns, k % columns
+        x, y, half = 0.35 * (column - 0.5 * columns), 0.35 * (row - 0.5 * columns) + 0.2, 0.05 + 0.01 * (k % 5)
+        boxes.append(f'<geom type="box" size="{half:.2f} {half:.2f} 0.3" pos="{x:.3f} {y:.3f} 0.3"/>')
+    link = (
+        '<body pos="0 0 {}"><joint name="hinge{}" type="hinge" axis="{}" damping="0.5" stiffness="1"/>'
+        '<geom type="capsule" fromto="0 0 0 0 0 0.14" size="0.04"/>'
+    )
+    axes = ("0 0 1", "0 1 0", "1 0 0")
+    arm = "".join(link.format(0.16 if k else 0.05, k, axes[k % 3]) for k in range(7))
+    motors = "".join(f'<motor joint="hinge{k}" gear="4" ctrllimited="true" ctrlrange="-1 1"/>' for k in range(7))
+    return f"{_HEAD}{''.join(boxes)}{arm}{'</body>' * 7}</worldbody><actuator>{motors}</actuator></mujoco>"

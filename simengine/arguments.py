@@ -149,8 +149,12 @@ def checked_values(
         raise ValueError(f"{name} has shape {tuple(array.shape)}, expected {(count, *entry)} or {entry}")
     if not isinstance(array, np.ndarray):
         return array
-    with np.errstate(over="ignore"):
-        values = array.astype(dtype)  # always a copy, so that later changes to the caller's array have no effect
+    # always a copy, so that later changes to the caller's array have no effect
+    if array.dtype == dtype:
+        values = array.copy()
+    else:
+        with np.errstate(over="ignore"):
+            values = array.astype(dtype)
     if not np.isfinite(values).all():
         where = np.argwhere(~np.isfinite(values))[0].tolist()
         raise ValueError(f"{name} holds {array[tuple(where)]} at {where}; give numbers that are finite in {dtype}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 
 
 class SimengineError(Exception):
@@ -63,10 +63,15 @@ class NonFiniteError(SimengineError, FloatingPointError):
 def did_you_mean(name: object, known: Iterable[str]) -> str:
     """Return the hint that an error gives for an unknown name: " (did you mean ...?)", or "" if no name is near.
 
+    Names that share a beginning, such as "simengine/", are all near one another. So other names than the nearest are
+    given only if they differ at most twice as much.
+
     Args:
         name: the unknown name.
         known: the names that exist.
     """
-    by_lower = {other.lower(): other for other in known}
-    nearest = [repr(by_lower[lower]) for lower in get_close_matches(str(name).lower(), by_lower)]
+    lower, by_lower = str(name).lower(), {other.lower(): other for other in known}
+    near = get_close_matches(lower, by_lower)
+    differences = [1 - SequenceMatcher(None, other, lower).ratio() for other in near]
+    nearest = [repr(by_lower[n]) for n, d in zip(near, differences, strict=True) if d <= 2 * differences[0]]
     return f" (did you mean {' or '.join(nearest)}?)" if nearest else ""

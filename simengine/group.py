@@ -177,7 +177,7 @@ class Group:
         Raises:
             ValueError: worlds of this model cannot differ in a parameter of this name.
         """
-        return self._engine.params(self.index, name).copy()
+        return self._engine.params(self.index, name)
 
     def set_params(self, worlds: ArrayLike | None = None, **params: ArrayLike) -> None:
         """Give worlds parameters of their own. Quantities that follow from them are computed on the backend's device.
@@ -202,8 +202,8 @@ class Group:
         count = self.num_worlds if chosen is None else len(chosen)
         values = {}
         for name, value in params.items():
-            shape = self._engine.params(self.index, name).shape[1:]
-            values[name] = checked_values(name, value, tuple(shape), count, "float64", self._beside())
+            shape = self._engine.param_shape(self.index, name)
+            values[name] = checked_values(name, value, shape, count, "float64", self._beside())
         self._engine.set_params(self.index, chosen, values)
 
     def reset(self, worlds: ArrayLike | None = None, keyframe: int | str | None = None) -> None:

@@ -1,7 +1,8 @@
 """Settings that every test shares.
 
 JAX compiles programs without expensive optimisations, and once for all processes of a run. This takes far less time,
-because tests run each program only a few times. Results that many tests compare are computed once; see `tests/once.py`.
+because tests run each program only a few times. Results that many tests compare are computed once; see
+`tests/helpers/once.py`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ os.environ.setdefault(
 import jax
 import pytest
 
-from tests.once import FOLDER
+from tests.helpers.once import FOLDER
 
 # The references run in float64. Tests poison outputs with NaN, so NaN must not raise.
 jax.config.update("jax_enable_x64", True)

@@ -92,7 +92,8 @@ def states(model: simengine.Model, worlds: int) -> np.ndarray:
 
 def shared_models() -> Iterator[tuple[str, mujoco.MjModel]]:
     """Models of the tests, each row and pair type among them, with every solver and integrator."""
-    from tests import islands, medley, models
+    from tests import models
+    from tests.helpers import islands, medley
 
     solvers, integrators = mujoco.mjtSolver, mujoco.mjtIntegrator
     for name, text in models.OWN.items():

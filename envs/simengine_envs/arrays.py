@@ -48,7 +48,11 @@ def _numpy() -> ArrayKind:
 
 
 _KINDS = {"numpy": _numpy, "jax": _jax, "torch": _torch, "cupy": _cupy}
-_EXTRA = {"torch": "install PyTorch", "cupy": "install simengine[cuda13] or simengine[cuda12]"}
+_INSTALLED_BY = {
+    "torch": ("PyTorch", "pip install torch"),
+    "cupy": ("CuPy", "pip install 'simengine[cuda13]' (or cuda12)"),
+}
+"""The name of a library, and the command that installs it."""
 
 
 def array_kind(name: str) -> ArrayKind:
@@ -63,6 +67,7 @@ def array_kind(name: str) -> ArrayKind:
     try:
         return _KINDS[name]()
     except ImportError as error:
+        library, command = _INSTALLED_BY[name]
         raise ImportError(
-            f"array={name!r} needs a library that cannot be imported ({error}); {_EXTRA[name]}"
+            f"array={name!r} needs {library}, which cannot be imported ({error}); install it with: {command}"
         ) from error

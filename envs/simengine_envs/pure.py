@@ -19,6 +19,7 @@ from simengine_envs.devices import resolved_backend
 from simengine_envs.draw import Draw, Purpose, keys_of, of_episodes
 from simengine_envs.results import EnvState, StepResult
 from simengine_envs.rounding import rounded, unknown_zero
+from simengine_envs.rows import first_rows, put_rows, take_rows
 from simengine_envs.snapshot import Snapshot
 from simengine_envs.task import Task, Values
 from simengine_envs.written import written_for
@@ -307,21 +308,19 @@ class PureEnv:
             return jax.tree.map(lambda old, new: _where(mask, new, old), now, self._next_of(now, mask))
 
         def in_some(now: EnvState, chosen: jax.Array) -> EnvState:
-            some = jax.tree.map(lambda x: x.at[chosen].get(mode="clip"), now)
-            fresh = self._next_of(some, chosen < len(mask))
-            return jax.tree.map(lambda old, new: old.at[chosen].set(new, mode="drop"), now, fresh)
+            fresh = self._next_of(take_rows(now, chosen), chosen < len(mask))
+            return put_rows(now, chosen, fresh)
 
         def next_round(carry: tuple[EnvState, jax.Array]) -> tuple[EnvState, jax.Array]:
             now, left = carry
-            if len(mask) <= most:
+            if len(mask) <= few:
                 return in_all(now, left), jnp.zeros_like(left)
-            chosen = jnp.nonzero(left, size=few, fill_value=len(mask))[0]
-            return in_some(now, chosen), left.at[chosen].set(False, mode="drop")
+            chosen, left = first_rows(left, few)
+            return in_some(now, chosen), left
 
         if self.backend in RESTARTS_UNDER_MASK:
             return in_all(state, mask)
         few = max(FEW_RESTARTS, len(mask) // 16)
-        most = 2 * few if self.backend == "host" else few  # to choose worlds takes longer than to start so many there
         return jax.lax.while_loop(lambda carry: carry[1].any(), next_round, (state, mask))[0]
 
     def _next_of(self, now: EnvState, mask: jax.Array) -> EnvState:

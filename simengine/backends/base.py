@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from simengine.kernels.kernel import Kernel
+from simengine.model.blocks import MOST_ALONG_BRANCHES
 from simengine.model.model_table import ModelTable
 from simengine_scheduler.core import Launch
 from simengine_scheduler.launch import BufferSet
@@ -26,10 +28,6 @@ def matrix_rows_for(nv: int, dtype: str) -> int:
     In float64 so large a matrix does not fit the registers.
     """
     return nv if LANE_CLASSES[-1] < nv <= 2 * LANE_CLASSES[-1] and dtype == "float32" else 0
-
-
-MOST_ALONG_BRANCHES = 256
-"""Most dofs of a world whose matrices have entries along the branches of trees only; a byte numbers a dof there."""
 
 
 def along_branches_for(nv: int) -> bool:
@@ -88,6 +86,10 @@ class Backend(Protocol):
     """Lanes of a large world: a whole block on a GPU."""
     island_lanes: tuple[int, int]
     """Lanes of a large and of a huge island: whole blocks on a GPU."""
+
+    def own_gpu(self) -> AbstractContextManager[Any] | None:
+        """What makes the backend's GPU the current one of the thread; None for a backend without one."""
+        ...
 
     def form_of(self, model: ModelTable) -> ModelTable:
         """The model in its fastest form on the processor: solved by islands, or as one problem for each world."""

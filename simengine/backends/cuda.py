@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
@@ -60,7 +61,10 @@ def _can_build_graphs() -> bool:
 
 
 class CudaBackend:
-    """Runs kernel lists on a GPU. Raises BackendError without CuPy or a GPU. `Backend` documents its functions."""
+    """Runs kernel lists on the GPU that is current as it is made. `Backend` documents its functions.
+
+    Raises BackendError without CuPy or a GPU.
+    """
 
     name = "cuda"
     wide_lanes = cuda_build.WIDE_LANES
@@ -82,15 +86,21 @@ class CudaBackend:
         if count == 0:
             raise BackendError("the cuda backend found no GPU; use backend='host' or backend='jax'")
         self._cupy = cupy
-        limit = cupy.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"]
-        self._shared_limit = int(limit)
-        self._shared_of_multiprocessor = int(cupy.cuda.Device().attributes["MaxSharedMemoryPerMultiprocessor"])
-        self._multiprocessors = int(cupy.cuda.Device().attributes["MultiProcessorCount"])
+        gpu = cupy.cuda.Device()
+        self._gpu, attributes = int(gpu.id), gpu.attributes
+        self._shared_limit = int(attributes["MaxSharedMemoryPerBlockOptin"])
+        self._shared_of_multiprocessor = int(attributes["MaxSharedMemoryPerMultiprocessor"])
+        self._multiprocessors = int(attributes["MultiProcessorCount"])
         self._spread_blocks = _BLOCKS_A_MULTIPROCESSOR * self._multiprocessors
         self._patience = patience.limit()
         # Memory is allocated and filled on a stream of its own, for which the host waits. A run may need memory while
         # its kernels run on several streams, and the caller's stream may be busy with other work.
         self._setup = set_up_stream()
+
+    def own_gpu(self) -> AbstractContextManager[Any]:
+        """CuPy's context of the GPU, a new one each time, since each remembers one thread's GPU before it."""
+        gpu: AbstractContextManager[Any] = self._cupy.cuda.Device(self._gpu)
+        return gpu
 
     def form_of(self, model: ModelTable) -> ModelTable:
         """The model as it is."""
@@ -169,7 +179,7 @@ class CudaBackend:
 
     def drain(self) -> None:
         """Wait for the whole device."""
-        patience.within(self._patience, self._cupy.cuda.Device().synchronize, "work of the whole GPU")
+        patience.within(self._patience, self._cupy.cuda.Device(self._gpu).synchronize, "work of the whole GPU")
 
     def host_visible(self, count: int) -> np.ndarray:
         """Pinned memory, mapped at the same address on the GPU (unified addressing)."""

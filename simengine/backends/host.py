@@ -46,6 +46,9 @@ class HostBackend:
     def __init__(self) -> None:
         host_build.compiler()
 
+    def own_gpu(self) -> None:
+        """None."""
+
     def form_of(self, model: ModelTable) -> ModelTable:
         """The model in its fastest form on a CPU, where smaller worlds, too, are solved by islands."""
         return model.on_a_cpu()

@@ -8,6 +8,7 @@ results far more than rounding the state does.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import mujoco
@@ -57,7 +58,13 @@ class Unit:
         return np.asarray(values + (unit * way if often is None else unit * way * np.sqrt(often)[:, None]))
 
 
-def forward_with_rounded(mj: mujoco.MjModel, data: mujoco.MjData, terms: Terms, unit: Unit) -> bool:
+def forward_with_rounded(
+    mj: mujoco.MjModel,
+    data: mujoco.MjData,
+    terms: Terms,
+    unit: Unit,
+    sort: Callable[[mujoco.MjData], None] | None = None,
+) -> bool:
     """`mj_forward` on the state in `data`, with poses, velocities, inertia matrix, rows and forces moved by units.
 
     Args:
@@ -65,6 +72,7 @@ def forward_with_rounded(mj: mujoco.MjModel, data: mujoco.MjData, terms: Terms, 
         data: holds the state; changed.
         terms: sums at MuJoCo's own solution in this state.
         unit: moves the stored values.
+        sort: gives the contacts in the data another order, if any.
 
     Returns:
         whether there are as many rows as at that solution; if not, `data` is evaluated up to the rows only.
@@ -87,6 +95,8 @@ def forward_with_rounded(mj: mujoco.MjModel, data: mujoco.MjData, terms: Terms, 
     data.M[:] = unit.moved(data.M)
     mujoco.mj_factorM(mj, data)
     mujoco.mj_collision(mj, data)
+    if sort is not None:
+        sort(data)
     mujoco.mj_makeConstraint(mj, data)
     if data.nefc != len(terms.residual):
         return False

@@ -59,13 +59,21 @@ def step_in_order(oracle: Oracle, before: Mapping[str, np.ndarray], order: np.nd
     return data
 
 
+def put_in_order(data: mujoco.MjData, order: np.ndarray, given: Mapping[str, np.ndarray]) -> None:
+    """Give the contacts in `data` another order, of indices (ncon,), before rows are made of them.
+
+    `given` has fields of the contacts in that order, such as "pos", which take the place of MuJoCo's own.
+    """
+    for name in _OF_CONTACT:
+        values = getattr(data.contact, name)
+        values[:] = given[name].reshape(values.shape) if name in given else np.array(values)[order]
+
+
 def _solve_again(
     mj: mujoco.MjModel, data: mujoco.MjData, order: np.ndarray, warmstart: np.ndarray, given: Mapping[str, np.ndarray]
 ) -> None:
     """Reorder the contacts in `data`, which was evaluated, and evaluate what depends on their order."""
-    for name in _OF_CONTACT:
-        values = getattr(data.contact, name)
-        values[:] = given[name].reshape(values.shape) if name in given else np.array(values)[order]
+    put_in_order(data, order, given)
     data.qacc_warmstart[:] = warmstart
     mujoco.mj_makeConstraint(mj, data)
     mujoco.mj_island(mj, data)

@@ -21,9 +21,9 @@ from simengine.state.fields import (
     ISLAND_ARENAS,
     NUM_COLUMNS,
     PAIR_ARENAS,
-    PAIR_COLUMNS,
     entry_shape,
 )
+from simengine.state.pair_fields import PAIR_COLUMNS
 from simengine_scheduler import KernelCall, Segments
 from simengine_scheduler.core import Cost, Tag
 from simengine_scheduler.launch import Buffer

@@ -62,7 +62,8 @@ class ShardEmitter:
         evaluations: number of evaluations in a step.
         can_go_ahead: whether steps may be issued ahead of counts. Models with islands cannot, since islands are counted
             too.
-        bad: its first entry is the number of worlds that were stopped, at the latest count.
+        bad: its first entry is the number of worlds that were stopped, at the latest count. After whole steps it is one
+            if there is such a world, until `count_call` has run.
         has_step_kernel: whether a kernel can make whole steps. Its steps use no arenas, so none is ever missing.
     """
 
@@ -162,7 +163,7 @@ class ShardEmitter:
         """Calls of steps by one kernel. If fields must be valid afterwards, a list of kernels makes the last step."""
         assert self._step_calls is not None
         number = rounds - bool(keep)
-        steps: list[Sequence[KernelCall]] = [self._step_calls.make(number, controlled)] if number else []
+        steps: list[Sequence[KernelCall]] = [(self._step_calls.make(number, controlled),)] if number else []
         if keep:
             last = self._step_ahead(keep)
             steps.append(self._controlled(last, number, rounds) if controlled else last)
@@ -248,6 +249,11 @@ class ShardEmitter:
         """
         bound = self._evaluation_of_chosen(wanted, True)
         return FixedList(item.call.sized(self.shard.size) for item in bound if isinstance(item, BoundLaunch))
+
+    @property
+    def count_call(self) -> KernelCall | None:
+        """Adds up the counts of the latest step, if a kernel made it whole. None if the shard has no such kernel."""
+        return None if self._step_calls is None else self._step_calls.count
 
     @property
     def bad_worlds(self) -> int:

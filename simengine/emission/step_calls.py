@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -34,8 +35,13 @@ class StepCalls:
         self._shape = store.plan.step_shape
         factory.functions.require((kernel,))
 
-    def make(self, steps: int, controlled: bool) -> tuple[KernelCall, ...]:
-        """Make the call for several steps, and the scan that adds up the counts of the last one.
+    @cached_property
+    def count(self) -> KernelCall:
+        """Adds up the counts of the latest step, which steps themselves do not do."""
+        return self._factory.make(Launch(SCAN_KERNEL), frozenset(), {}).call
+
+    def make(self, steps: int, controlled: bool) -> KernelCall:
+        """Make the call for several steps.
 
         Args:
             steps: number of steps.
@@ -43,6 +49,7 @@ class StepCalls:
         """
         factory, kernel, shard = self._factory, self._kernel, self._factory.shard
         global_memory = self._global_memory()
+        _ = self.count  # whose fields are allocated with those of steps
         launch = self._store.backend.launch_steps(
             factory.functions[kernel],
             shard.size,
@@ -52,16 +59,15 @@ class StepCalls:
             self._store.buffers,
         )
         held = () if global_memory is None else (factory.segments.intern("scratch", shard.number, None),)
-        call = KernelCall(
+        return KernelCall(
             name=kernel.name,
             launch=launch,
             reads=factory.ids(kernel.reads, None),
             writes=factory.ids(kernel.stored, None),
-            updates=(*factory.ids(kernel.state, None), *held),
+            updates=(*factory.ids((*kernel.state, "totals_host"), None), *held),
             cost=self._cost(steps),
             tag=Tag((shard.group,), shard.number, kernel.name),
         )
-        return call, factory.make(Launch(SCAN_KERNEL), frozenset(), {}).call
 
     def _global_memory(self) -> Buffer | None:
         words = self._memory.in_global.words
@@ -77,7 +83,8 @@ class StepCalls:
         return [
             *(*self._factory.tables, shard.begin, shard.size, steps, apart),
             *(self._shape.worlds_in_warp, memory.in_global.words, memory.shared_rows),
-            *(*fields.values(), global_memory, *(values[name] for name in scalars(kernel))),
+            *(*fields.values(), global_memory, store.sleep_flag(), self._factory.argument("totals_host")),
+            *(values[name] for name in scalars(kernel)),
             *(memory.in_shared.offsets[item.name] for item in kernel.scratch_items),
             *(*(memory.in_global.offsets[name] for name in kernel.global_fields), memory.in_shared.words),
         ]

@@ -45,6 +45,42 @@ class Controls:
         self.copy(self.first + step, rounds)
 
 
+class SingleStep:
+    """A whole step of shards by kernels of whole steps. It has the same lists each time, so nothing is asked twice.
+
+    Args:
+        emitters: one for each shard.
+
+    Attributes:
+        emitters: as given.
+        possible: whether all shards have such a kernel.
+    """
+
+    def __init__(self, emitters: Sequence[ShardEmitter]):
+        self.emitters = emitters
+        self.possible = bool(emitters) and all(emitter.has_step_kernel for emitter in emitters)
+        self._lists = [emitter.step_ahead(True) for emitter in emitters] if self.possible else []
+
+    def run(self, executor: Executor, share: float) -> Trace:
+        """Make the step, and wait for it. Logs of the emitters stay as they are.
+
+        Args:
+            executor: runs the calls.
+            share: the share of the shards that do not sleep.
+        """
+        if isinstance(executor, AutoExecutor):
+            trace = executor.run(self._lists, share)
+        else:
+            trace = run_repeatedly(executor, self._lists, 1)
+        executor.synchronize()
+        return trace
+
+    def begin_logs(self) -> None:
+        """Let the emitters' logs have the calls of the step."""
+        for emitter in self.emitters:
+            emitter.step_ahead(True)
+
+
 def advance(
     executor: Executor,
     emitters: Sequence[ShardEmitter],

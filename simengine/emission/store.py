@@ -14,24 +14,25 @@ import numpy as np
 from simengine.errors import BackendError
 from simengine.plan.capacity import arena_fields, first_entries, most_entries
 from simengine.plan.step_plan import StepPlan
+from simengine.state.field import Field
 from simengine.state.fields import (
     COLUMNS_OF,
     FIELD,
     ISLAND_ARENAS,
-    ISLAND_COLUMNS,
     NUM_COLUMNS,
     PAIR_ARENAS,
-    PAIR_COLUMNS,
     PROGRESS,
-    Field,
     entry_shape,
 )
+from simengine.state.island_fields import ISLAND_COLUMNS
+from simengine.state.pair_fields import PAIR_COLUMNS
 from simengine_scheduler.launch import Buffer, BufferSet, Number
 
 HOST_FIELDS = ("totals_host", "island_totals_host", "pair_totals_host", "progress_host")
 """Fields in host-visible memory, which the host may read while kernels run."""
 
 _CHOSEN = ("chosen worlds", "number of chosen worlds")
+_SLEEP = "sleep flag"
 _COUNTS = ("counts", "island_counts", "pair_counts")
 
 
@@ -112,6 +113,7 @@ class GroupStore:
         self._scratch: dict[int, Any] = {}
         self._controls_ahead: Any = None
         self._chosen: Any = None
+        self._asleep: memoryview | None = None
         shards = range(len(self.bounds) - 1)
         self.totals_host = backend.host_visible(NUM_COLUMNS * len(shards)).reshape(-1, NUM_COLUMNS)
         self.progress_host = backend.host_visible(len(PROGRESS) * len(shards)).reshape(-1, len(PROGRESS))
@@ -179,6 +181,23 @@ class GroupStore:
         self.chosen_worlds()
         worlds, number = (self._buffers[name] for name in _CHOSEN)
         return worlds, number
+
+    def sleep_flag(self) -> Buffer:
+        """A buffer that tells kernels of whole steps whether to leave the worlds as they are.
+
+        It is null until `let_sleep` is called, so that kernels of groups that never pause read nothing.
+        """
+        if _SLEEP not in self._buffers:
+            self._buffers[_SLEEP] = self.buffers.add(_SLEEP, 0, 0)
+        return self._buffers[_SLEEP]
+
+    def let_sleep(self, asleep: bool) -> None:
+        """Say whether kernels of whole steps leave the worlds as they are. None of them may run meanwhile."""
+        if self._asleep is None:
+            flag = self.backend.host_visible(1)
+            self._asleep = flag.data
+            self.sleep_flag().rebind(self.backend.pointer(flag), flag.nbytes)
+        self._asleep[0] = asleep
 
     def counters(self) -> list[Any]:
         """The arrays of counts per world that have been allocated. A scan adds up all of their entries."""

@@ -83,7 +83,10 @@ class Engine(Protocol):
         """Write a world field of all worlds, or of those with the given indices."""
 
     def params(self, group: int, name: str) -> Array:
-        """A parameter of every world of a group, (num_worlds, ...)."""
+        """A copy of a parameter of every world of a group, (num_worlds, ...)."""
+
+    def param_shape(self, group: int, name: str) -> tuple[int, ...]:
+        """The shape of a parameter in one world."""
 
     def given(self, group: int, name: str) -> Array | None:
         """A parameter of every world of a group, (num_worlds, ...); None if it was not set."""

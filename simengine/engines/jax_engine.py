@@ -161,7 +161,11 @@ class JaxEngine:
 
     def params(self, group: int, name: str) -> Array:
         """A parameter of every world of a group, (num_worlds, ...), in float64 if JAX has it, else in float32."""
-        return self._parameters_of(group).values(name)
+        return self._parameters_of(group).values(name).copy()
+
+    def param_shape(self, group: int, name: str) -> tuple[int, ...]:
+        """The shape of a parameter in one world."""
+        return tuple(self._parameters_of(group).values(name).shape[1:])
 
     def given(self, group: int, name: str) -> Array | None:
         """A parameter of every world of a group, (num_worlds, ...); None if it was not set."""

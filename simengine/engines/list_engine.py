@@ -14,8 +14,10 @@ from simengine.arrays import Array
 from simengine.backends.base import Backend
 from simengine.emission.calls import EmittedCall
 from simengine.emission.dense import STORED_BY_BLOCKS, dense_matrices, dense_rows
-from simengine.emission.steps import Controls, advance
+from simengine.emission.steps import Controls, SingleStep, advance
 from simengine.engines.list_groups import ListGroups
+from simengine.engines.own_gpu import on_own_gpu
+from simengine.engines.pauses import Pauses
 from simengine.model.model_table import ModelTable
 from simengine.model.params import SavedParams
 from simengine.plan.issue import Issue, decide_issuing
@@ -27,10 +29,12 @@ from simengine_scheduler.core import Emitter
 from simengine_scheduler.executors import AutoExecutor
 
 _ALL_FIELDS = frozenset(f.name for f in FIELDS)
+_NONE = frozenset[int]()
 
 
+@on_own_gpu
 class ListEngine:
-    """Steps groups of worlds on backends "host" and "cuda".
+    """Steps groups of worlds on backends "host" and "cuda". Its functions work on the GPU of its backend.
 
     The number of a group stays the same when other groups are added or removed.
 
@@ -66,6 +70,10 @@ class ListEngine:
         self.parameters = self._groups.parameters
         self.valid: dict[int, frozenset[str]] = {}
         self.paused: set[int] = set()
+        self._pauses = Pauses(self.stores)
+        self._single = SingleStep(())
+        self._was_single = False  # whether the latest calls are those of `_single`
+        self._uncounted: set[int] = set()  # groups whose latest step has not been counted
         self._made: tuple[str, dict[str, Any]] | None = None  # name and options of the executor
         require_state(groups, backend.name, backend.free_memory(), dtype)
         neighbours = self._groups.neighbours(groups)
@@ -91,6 +99,7 @@ class ListEngine:
     def remove(self, group: int) -> None:
         """Wait for issued work, then remove a group and release its memory."""
         self.synchronize()
+        self._single = SingleStep(())
         self._groups.remove(group)
         del self.valid[group]
         self.paused.discard(group)
@@ -163,8 +172,14 @@ class ListEngine:
         issue = self.issuing.issue.under(executor.name)
         active = self._active()
         issue = issue if whole_steps else issue.by_kernels
-        self.trace = self._advance(active, executor, n, keep, of_groups, issue, each)
+        whole = issue is Issue.STEP_KERNEL and not keep
+        single = whole and n == 1 and not of_groups
+        runs = executor.executor if single and isinstance(executor, AutoExecutor) else executor
+        asleep = self._pauses.stay(self.paused, whole and runs.name == "graph-cached")
+        run = self._active(asleep) if asleep else active
+        self.trace = self._advance(run, executor, n, keep, of_groups, issue, each, len(active))
         self._settle(executor)
+        (self._uncounted.update if whole else self._uncounted.difference_update)(active)
         self.valid.update(dict.fromkeys(active, keep))
 
     def _controls(self, group: int, controls: Any) -> Controls:
@@ -181,32 +196,47 @@ class ListEngine:
 
     def _advance(
         self,
-        active: Sequence[int],
+        groups: Sequence[int],
         executor: Executor,
         n: int,
         keep: frozenset[str],
         controls: Sequence[Controls],
         issue: Issue,
         each: bool,
+        awake: int,
     ) -> Trace:
-        emitters = list(chain.from_iterable(map(self.emitters.__getitem__, active)))
+        emitters = list(chain.from_iterable(map(self.emitters.__getitem__, groups)))
+        self._was_single = False
+        if n == 1 and issue is Issue.STEP_KERNEL and not keep and not controls:
+            if emitters != self._single.emitters:
+                self._single = SingleStep(emitters)
+            if self._single.possible:
+                self._was_single = True
+                return self._single.run(executor, awake / len(groups))
         return advance(executor, emitters, issue, n, keep, controls, each)
 
     def lists(self) -> list[Emitter]:
         """Emitters of one step of every shard of the groups that are not paused."""
         emitters = [emitter for group in self._active() for emitter in self.emitters[group]]
+        self._was_single = False
         kept, ahead = frozenset[str](), self.issuing.issue.is_ahead
         return [e.ahead(kept) if ahead and e.can_go_ahead else e.steps(1, kept) for e in emitters]
 
     def forward(self) -> None:
         """Fill every derived field from the state."""
         self._run([emitter.forward() for shards in self.emitters.values() for emitter in shards])
+        self._uncounted.clear()
         self.valid.update(dict.fromkeys(self.valid, _ALL_FIELDS))
 
-    def _active(self) -> list[int]:
-        return [group for group in self.stores if group not in self.paused]
+    def _active(self, although_paused: frozenset[int] = _NONE) -> list[int]:
+        """The groups that do not pause, and some others."""
+        if len(although_paused) == len(self.paused):
+            return list(self.stores)
+        left_out = self.paused - although_paused
+        return [group for group in self.stores if group not in left_out]
 
     def _run(self, emitters: list[Any]) -> None:
+        self._was_single = False
         self.trace = self.executor.run(emitters)
         self._settle(self.executor)
 
@@ -222,18 +252,22 @@ class ListEngine:
     def traced_step(self, keep: frozenset[str], whole_steps: bool) -> Trace:
         """Take one step with an executor that records times, and return its trace; see `Engine.traced_step`."""
         active = self._active()
+        self._pauses.wake()
         executor = make_executor(self.executor_name, **{**self._options, "record": "times"})
-        issue = self.issuing.issue
+        issue = self.issuing.issue if whole_steps else self.issuing.issue.by_kernels
         try:
-            trace = self._advance(active, executor, 1, keep, (), issue if whole_steps else issue.by_kernels, True)
+            trace = self._advance(active, executor, 1, keep, (), issue, True, len(active))
             executor.synchronize()
         finally:
             executor.close()
+        (self._uncounted.difference_update if keep else self._uncounted.update)(active)
         self.valid.update(dict.fromkeys(active, keep))
         return trace
 
     def last_kernel_list(self) -> list[EmittedCall]:
         """Calls of the latest step or forward evaluation, shard after shard."""
+        if self._was_single:
+            self._single.begin_logs()
         return [entry for group in self._active() for emitter in self.emitters[group] for entry in emitter.log]
 
     def get(self, group: int, name: str) -> Array:
@@ -251,8 +285,13 @@ class ListEngine:
         array[... if worlds is None else worlds] = values
 
     def params(self, group: int, name: str) -> Array:
-        """A parameter of every world of a group, (num_worlds, ...) float64."""
-        return self._groups.parameters_of(group).values(name)
+        """A copy of a parameter of every world of a group, (num_worlds, ...) float64."""
+        copy: Array = self._groups.parameters_of(group).values(name).copy()
+        return copy
+
+    def param_shape(self, group: int, name: str) -> tuple[int, ...]:
+        """The shape of a parameter in one world."""
+        return tuple(self._groups.parameters_of(group).values(name).shape[1:])
 
     def given(self, group: int, name: str) -> Array | None:
         """A parameter of every world of a group, (num_worlds, ...); None if it was not set."""
@@ -310,18 +349,31 @@ class ListEngine:
 
     def bad_worlds(self, group: int) -> int:
         """Number of frozen worlds at the latest count."""
+        if any(emitter.bad[0] for emitter in self.emitters[group]):
+            self._count(group)
         return sum(emitter.bad_worlds for emitter in self.emitters[group])
 
     def has_bad_worlds(self) -> bool:
         """Whether a group has frozen worlds at the latest count."""
-        for shards in self.emitters.values():  # plain loops, since this ends every step
+        for group, shards in self.emitters.items():  # plain loops, since this ends every step
             for emitter in shards:
+                if emitter.bad[0]:
+                    self._count(group)
                 if emitter.bad[0]:
                     return True
         return False
 
+    def _count(self, group: int) -> None:
+        """Add up the counts of a group's latest step, if that has not been done."""
+        if group in self._uncounted:
+            self._uncounted.discard(group)
+            calls = [emitter.count_call for emitter in self.emitters[group]]
+            self.executor.run([[call] for call in calls if call is not None])
+            self.synchronize()
+
     def counts(self, group: int) -> dict[str, int]:
         """Totals of the latest count over the group's shards, by name of the column."""
+        self._count(group)
         totals = self.stores[group].totals_host.sum(axis=0).tolist()
         return dict(zip(COLUMNS, totals, strict=True))
 

@@ -12,7 +12,7 @@ from simengine.check.oracle import Evaluation, Oracle
 from simengine.check.search import find_states
 from simengine.check.states import Sampler
 from simengine.check.trajectory import Trajectory, follow
-from simengine.fuzz.limits import is_invertible, is_sane
+from simengine.fuzz.limits import fits, is_invertible, is_sane
 from simengine.model.model import Model
 
 _TRIES = 2  # for each pair type and limit that the states miss
@@ -64,7 +64,8 @@ def _part(
         chosen = [evaluation for evaluation in found if oracle.chooses(evaluation.state)]
         left_out, found = left_out + len(found) - len(chosen), chosen
         steps = _decided(oracle, steps)
-    sane = [evaluation for evaluation in found if is_sane(evaluation, dtype)]
+    possible = fits(oracle.mj, dtype)
+    sane = [evaluation for evaluation in found if possible and is_sane(evaluation, dtype)]
     calm = bool(sane) and (dtype == "float64" or len(sane) == len(found))
     calm &= all(np.isfinite(values).all() for values in steps.before.values())
     steps = _those(steps, _invertible(oracle, dtype, steps) if calm else [])

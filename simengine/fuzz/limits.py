@@ -25,6 +25,7 @@ _HEAVIEST = 1e15  # inertia beyond which it is, in float32
 _LARGEST_INERTIA_ERROR = 2e-7  # relative, of the least inertia of a dof, beyond which it is
 _LARGEST_SPIN_ERROR = 5e-5  # relative to bias forces: their tolerance in float32
 _HARDEST = {"float64": 1e8, "float32": 1e5}  # efc_D beyond which it is
+_ON_DOFS = ("dof_damping", "dof_armature", "dof_frictionloss", "jnt_stiffness", "tendon_damping", "tendon_stiffness")
 _PLACES = ("xpos", "xipos", "xanchor", "geom_xpos", "site_xpos")
 _REACH = 1.0  # [m] by which moved geoms may leave the boxes around them at most
 _MOST_DOFS = 60  # larger models take too long
@@ -41,8 +42,13 @@ def without_comparison(mj: mujoco.MjModel) -> str:
     kinds, site = (int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD)), int(mujoco.mjtObj.mjOBJ_SITE)
     for kind, objtype, one, two in zip(mj.eq_type, mj.eq_objtype, mj.eq_obj1id, mj.eq_obj2id, strict=True):
         bodies = mj.site_bodyid[[one, two]] if int(objtype) == site else np.array([one, two])
-        if int(kind) in kinds and len(set(rigid[bodies].tolist())) == 1:
+        if int(kind) not in kinds:
+            continue
+        if len(set(rigid[bodies].tolist())) == 1:
             return "an equality constraint holds a rigid body to itself, and MuJoCo drops rows that are zero by chance"
+        first, second = (_sliding_after_turning(mj, int(body)) for body in bodies)
+        if first != second:
+            return "a slide follows a ball joint, and MuJoCo's rate of a point's Jacobian is off by its velocity"
     pairs = mj.body_weldid[mj.geom_bodyid[np.stack((mj.pair_geom1, mj.pair_geom2))]]
     if (pairs[0] == pairs[1]).any():
         return "an explicit pair is within a rigid body, and MuJoCo's adhesion does not count its contacts"
@@ -75,6 +81,21 @@ def _has_slides_along_another(mj: mujoco.MjModel) -> bool:
     return False
 
 
+def _sliding_after_turning(mj: mujoco.MjModel, body: int) -> set[int]:
+    """Of a body and those that move it, the ones with a ball joint before another joint, which can only be a slide.
+
+    For the rate of a point's Jacobian, MuJoCo turns the axes of a ball joint about a centre that moves with all joints
+    of its body. Those after the ball joint do not move it. Finite differences of the Jacobian are the engine's rate.
+    """
+    found = set()
+    while body > 0:
+        first, number = int(mj.body_jntadr[body]), int(mj.body_jntnum[body])
+        if number > 1 and (mj.jnt_type[first : first + number - 1] == mujoco.mjtJoint.mjJNT_BALL).any():
+            found.add(body)
+        body = int(mj.body_parentid[body])
+    return found
+
+
 def _rigid_bodies(mj: mujoco.MjModel) -> np.ndarray:
     """Number of the rigid body of each body, (nbody,): 0 for those that no dof moves, which mocap bodies are, too."""
     return np.where(np.asarray(mj.body_treeid) < 0, 0, mj.body_weldid)
@@ -105,6 +126,12 @@ def nudged(mj: mujoco.MjModel, size: float, turn: int) -> mujoco.MjModel:
     moved.geom_quat[:] += size * rng.uniform(-1, 1, moved.geom_quat.shape)
     moved.geom_quat[:] /= np.linalg.norm(moved.geom_quat, axis=1, keepdims=True)
     return moved
+
+
+def fits(mj: mujoco.MjModel, dtype: str) -> bool:
+    """Whether a precision holds the numbers of a model that act on its joints."""
+    most = float(np.finfo(dtype).max)
+    return all(np.abs(getattr(mj, name)).max(initial=0.0) <= most for name in _ON_DOFS)
 
 
 def is_sane(evaluation: Evaluation, dtype: str) -> bool:

@@ -19,13 +19,12 @@ from simengine.state.fields import ADDRESS_OF, CONTACT_PARAMETERS, FIELD, entry_
 
 _ALIGN = 4  # words, so that one instruction can load four
 _WARP = 32
+_MOST_BOUNDS = 256  # geoms whose bounding spheres lanes share, as in counting.cuh
 
 
-def branch_words(nv: int, entries: int | None = None) -> int:
-    """Words of BranchRows (branch_rows.cuh) for nv dofs and a number of entries, by default the most there can be."""
+def branch_words(nv: int, entries: int) -> int:
+    """Words of BranchRows (branch_rows.cuh) for nv dofs and a number of entries."""
     rows = padded(nv)
-    if entries is None:
-        entries = rows * (rows + 4) // 2  # one branch has all dofs; each row starts at a multiple of four
     return entries + 5 * rows + padded(-(-entries // 4))  # with a byte for each entry
 
 
@@ -226,15 +225,17 @@ class Kernel:
         # with two rows in a lane, the parts of four rows beyond the first 32 columns
         hessian = 4 * (self.matrix_rows - _WARP) if self.matrix_rows else memory
         if self.along_branches:
-            # constraint rows may join branches
+            # constraint rows may join branches; in a world that is not finite, a row may be taken for a longer one
             joined = any("efc_J" in stage.reads for stage in self.stages)
-            hessian = branch_words(sizes["nv"], None if joined else sizes["nbranch"])
+            entries = sizes["njoined"] + padded(sizes["nv"]) if joined else sizes["nbranch"]
+            hessian = branch_words(sizes["nv"], entries)
         of_trees = branch_words(sizes["nv"], sizes.get("nbranch", 0))
         extra = {
             "nvp": padded(sizes["nv"]),
             "nhessian": hessian,
             "npull": self._pull_words(nrow),
             "nbranches": of_trees,
+            "nbounds": 4 * sizes["ngeom"] if sizes.get("ngeom", 0) <= _MOST_BOUNDS else 0,
         }
         sized = []
         for item in self.scratch_items:

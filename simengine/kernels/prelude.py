@@ -12,27 +12,19 @@ from simengine.model.blob import HEADER, HEADER_FIELDS, HEADER_REALS, HEADER_SCA
 from simengine.model.pairs import POLYTOPE_WORDS
 from simengine.model.sensors import CONTACT_REDUCTIONS, MAX_SENSOR_DIM, SENSORS, sensor_code
 from simengine.model.table import PAIR_TYPES, PAIRS, TABLE_BY_NAME, PairType
-from simengine.state.fields import (
-    COLUMNS,
+from simengine.state.fields import COLUMNS, NUM_CLASSES, NUM_COLUMNS, NUM_SUMS, ROW_CLASSES, STATUS
+from simengine.state.island_fields import (
     HUGE_ISLANDS,
     ISLAND_CLASSES,
     ISLAND_COLUMNS,
     ISLAND_RECORD,
     LARGE_ISLANDS,
-    MAX_NEIGHBOURS,
     MOST_LARGE_DOFS,
-    NUM_CLASSES,
-    NUM_COLUMNS,
     NUM_ISLAND_CLASSES,
-    NUM_SUMS,
-    PAIR_COLUMNS,
-    PAIR_SPARE,
-    PAIRS_A_SLICE,
     RECORD_BLOCKS,
     RECORD_ROWS,
-    ROW_CLASSES,
-    STATUS,
 )
+from simengine.state.pair_fields import MAX_NEIGHBOURS, PAIR_COLUMNS, PAIR_SPARE, PAIRS_A_SLICE
 
 _GEOMS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh")
 

@@ -25,7 +25,8 @@ from __future__ import annotations
 
 from simengine.kernels.kernel import Kernel
 from simengine.physics.stage import Stage
-from simengine.state.fields import FIELD, Field
+from simengine.state.field import Field
+from simengine.state.fields import FIELD
 
 COLUMN_STAGES = {"scan": "NUM_COLUMNS", "scan_islands": "NUM_ISLAND_COLUMNS", "scan_pairs": "NUM_PAIR_COLUMNS"}
 """Stages whose unit is a column, and how many there are."""

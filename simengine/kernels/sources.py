@@ -73,10 +73,10 @@ _HEADERS_AFTER_MODEL = (
     "noslip_sweeps.cuh",
 )
 
-_LARGE_HEADERS = ("large.cuh", "large_hessian.cuh", "large_pgs.cuh")
+_LARGE_HEADERS = ("large.cuh", "large_runs.cuh", "large_hessian.cuh", "large_direct.cuh", "large_pgs.cuh")
 _CONVEX_HEADERS = (
-    *("shape.cuh", "simplex.cuh", "simplex_vectors.cuh", "gjk.cuh", "epa.cuh", "polish.cuh", "segment_cylinder.cuh"),
-    *("solid.cuh", "polygon.cuh"),
+    *("shape.cuh", "simplex.cuh", "simplex_vectors.cuh", "gjk.cuh", "polish.cuh", "epa.cuh", "other_ways.cuh"),
+    *("segment_cylinder.cuh", "solid.cuh", "polygon.cuh"),
     "manifold.cuh",
     "searches.cuh",
 )

@@ -11,7 +11,10 @@ The arguments are, in order:
     global_words_per_world              words of global memory per world
     shared_rows                         most rows that a world holds in shared memory
     fields                              reads, stored fields, state
-    global_memory                          global memory for contacts, and for the rows of worlds with many
+    global_memory                       global memory for contacts, and for the rows of worlds with many
+    asleep                              memory of the host that says whether the worlds are left as they are, or null
+    totals_host                         the number of flagged worlds becomes one where a world is flagged, for the host
+                                        to count them
     scalars                             of the bodies
     at_..., global_...                  offset of each item in shared memory, and of each field in global memory
     scratch_words                       words of shared memory per world
@@ -43,7 +46,8 @@ def step_parameters(kernel: StepKernel) -> list[str]:
     numbers = (*scalars(kernel), *offsets, "scratch_words")
     return [
         *(*MODEL_PARAMETERS, *(f"int {name}" for name in _NUMBERS)),
-        *(*fields, "real* global_memory", *(f"int {name}" for name in numbers)),
+        *(*fields, "real* global_memory", "const int* asleep", "int* totals_host"),
+        *(f"int {name}" for name in numbers),
     ]
 
 
@@ -78,6 +82,7 @@ def team_function(kernel: StepKernel) -> str:
             "    }",
             "  }",
             *_copies(kernel, "{1}[i] = w_{0}[i]"),
+            "  if (team == 0 && lane() == 0 && w_world_status[0] != STATUS_HEALTHY) totals_host[COLUMN_BAD] = 1;",
             "}",
             "",
         ]
@@ -91,6 +96,8 @@ def _entry(kernel: StepKernel) -> str:
         [
             f'extern "C" __global__ void {bounds} {kernel.name}({", ".join(step_parameters(kernel))}) {{',
             "  extern __shared__ real4_storage shared[];",
+            "  // one thread reads it, since a read from memory of the host takes about a microsecond",
+            "  if (asleep && __syncthreads_or(threadIdx.x == 0 && *static_cast<const volatile int*>(asleep))) return;",
             f"  const int warps = blockDim.x / {WARP * TEAMS}, warp = threadIdx.x / {WARP};",
             f"  const int team = warp / warps, in_warp = threadIdx.x % {WARP} / LANES;",
             "  const int place = warp % warps * worlds_in_warp + in_warp;",

@@ -6,16 +6,15 @@ from simengine.kernels.kernel import Kernel
 from simengine.kernels.signatures import ctype, entry_words, parameters
 from simengine.model.blob import HEADER
 from simengine.physics.stage import Stage
+from simengine.state.field import Field
 from simengine.state.fields import (
     ADDRESS_OF,
     FIELD,
     ISLAND_CONTACT_FIELDS,
     ISLAND_DOF_FIELDS,
-    ISLAND_RECORD,
     ISLAND_ROW_FIELDS,
-    RECORD_ROWS,
-    Field,
 )
+from simengine.state.island_fields import ISLAND_RECORD, RECORD_ROWS
 
 
 def world_function(kernel: Kernel, until: int | None = None) -> str:

@@ -6,11 +6,15 @@ those of the bodies in contact, or of an equality constraint.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+
 import mujoco
 import numpy as np
 
 from simengine.model.tendons import AROUND
 
+_EQ = mujoco.mjtEq
 _PGS = mujoco.mjtSolver.mjSOL_PGS
 _NO_ISLANDS = int(mujoco.mjtDisableBit.mjDSBL_ISLAND)
 FEWEST_DOFS = 65
@@ -19,6 +23,9 @@ FEWEST_DOFS = 65
 FEWEST_BEYOND_A_BLOCK = 80
 """On a CPU calls are cheap, and smaller worlds are solved island by island: those whose dofs, times the blocks beyond
 the first, are at least so many. In others, vectors make the dense problem cheaper than what islands add to it."""
+
+MOST_ALONG_BRANCHES = 256
+"""Most dofs of a world whose matrices have entries along the branches of trees only: a byte names a dof."""
 
 MOST_DENSE_DOFS = 64
 """Most dofs of an island that is solved with dense matrices; for larger ones, sparse matrices cost less."""
@@ -69,15 +76,64 @@ def block_table(mj: mujoco.MjModel, split: bool) -> tuple[dict[str, np.ndarray],
     return {name: values.astype(np.int32) for name, values in arrays.items()}, sizes
 
 
-def branch_entries(mj: mujoco.MjModel) -> int:
+def branch_entries(parent: Sequence[int]) -> int:
     """Words of a matrix that has an entry for each dof on the branch from a dof to its root, by rows.
 
     Each row takes a multiple of four words.
+
+    Args:
+        parent: of each dof, the next one on its branch; -1 for a root.
     """
-    length = np.zeros(mj.nv + 1, dtype=int)  # the last stands for the parent -1
-    for dof in range(mj.nv):
-        length[dof] = length[mj.dof_parentid[dof]] + 1
+    length = np.zeros(len(parent) + 1, dtype=int)  # the last stands for the parent -1
+    for dof, up in enumerate(parent):
+        length[dof] = length[up] + 1
     return int(((length[:-1] + 3) & ~3).sum())
+
+
+def joined_branches(mj: mujoco.MjModel, arrays: Mapping[str, np.ndarray]) -> list[int]:
+    """The parent of each dof if all constraint rows that there can be couple their dofs at once.
+
+    Rows of any one state join no others: the dofs on a branch are those from which higher ones lead to its end, so
+    fewer couplings never make a branch longer. Of more dofs than matrices along branches can have, all are on one.
+
+    Args:
+        mj: the model.
+        arrays: the arrays of the table, with all pairs of geoms that may touch.
+    """
+    one = list(range(-1, mj.nv - 1))
+    if mj.nv > MOST_ALONG_BRANCHES:
+        return one
+    parent = mj.dof_parentid.tolist()
+    ends = [arrays["body_lastdof"][mj.geom_bodyid[arrays[name]]] for name in ("cand_geom1", "cand_geom2")]
+    for pair in np.unique(np.stack(ends, axis=1), axis=0).tolist():
+        _join(parent, pair)
+        if parent == one:
+            return one
+    entries, start = arrays["ten_J_entry"][:, 1], arrays["ten_J_rowadr"]
+    along = [entries[start[t] : start[t + 1]].tolist() for t in range(mj.ntendon)]
+    for code, (first, second) in zip(mj.eq_type.tolist(), arrays["eq_obj"].tolist(), strict=True):
+        kind = _EQ(code)
+        if kind in (_EQ.mjEQ_CONNECT, _EQ.mjEQ_WELD):
+            _join(parent, arrays["body_lastdof"][[first, second]].tolist())
+        elif kind == _EQ.mjEQ_TENDON:
+            _join(parent, [*along[first], *(along[second] if second >= 0 else [])])
+        elif second >= 0:
+            _join(parent, mj.jnt_dofadr[[first, second]].tolist())
+    for tendon, dofs in enumerate(along):
+        if mj.tendon_limited[tendon] or mj.nv + tendon in arrays["friction_id"]:
+            _join(parent, dofs)
+    return parent
+
+
+def _join(parent: list[int], dofs: Iterable[int]) -> None:
+    """Make one branch of those of the dofs, of which the higher is nearer to its end; -1 has none."""
+    ends = sorted({dof for dof in dofs if dof >= 0}, reverse=True)
+    for a, b in pairwise(ends):
+        while a != b and b >= 0:
+            if parent[a] < b:
+                parent[a], a, b = b, b, parent[a]
+            else:
+                a = parent[a]
 
 
 def _boundaries(mj: mujoco.MjModel) -> np.ndarray:

@@ -14,7 +14,7 @@ SIZES: tuple[str, ...] = (
     *("nq", "nv", "nu", "na", "nbody", "njnt", "ngeom", "nsite", "ntendon", "nwrap", "npath", "nmocap", "ngravcomp"),
     *("nlevel", "nroot", "ncand", "nspan", "nrun", "nslot", "nsearch", "nkept", "npolytope"),
     *("nlimit", "nmoment", "neq", "nfriction", "ntree"),
-    *("nblock", "nM", "nJ", "nwidest", "nbranch"),
+    *("nblock", "nM", "nJ", "nwidest", "nbranch", "njoined"),
     *("nJten", "nJpart", "npathgroup", "npiece", "nJmom"),
     *("nsensor", "nsensordata", "ndistance"),
     *("nhullvert", "nface", "nfacevert", "ncubecell", "ncubevert"),

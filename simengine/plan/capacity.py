@@ -6,7 +6,9 @@ from simengine.model.model_table import ModelTable
 from simengine.plan import catalogue
 from simengine.plan.islands import island_solution
 from simengine.plan.pairs import PAIR_KERNELS
-from simengine.state.fields import FIELDS, PAIR_SPARE, PAIRS_A_SLICE, Field
+from simengine.state.field import Field
+from simengine.state.fields import FIELDS
+from simengine.state.pair_fields import PAIR_SPARE, PAIRS_A_SLICE
 
 _FIRST_CAPACITY = 64  # entries that an arena starts with, at least
 # Where steps are issued ahead of counts, an arena starts with all entries that its worlds may need, up to the larger of

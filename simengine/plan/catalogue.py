@@ -249,6 +249,18 @@ SMOOTH_DRIVEN = replace(
     name="smooth_driven",
     stages=tuple(stage for stage in SMOOTH_GENERAL.stages if stage not in ACTUATORS_BY_BLOCK.stages),
 )
+# The same as three kernels, of which the first two do not depend on each other, and then the acceleration.
+INERTIA_GENERAL = replace(
+    SMOOTH_GENERAL, name="inertia_general", stages=(CRB_GENERAL, FACTOR_M), preload=frozenset({"cinert", "cdof"})
+)
+FORCES_GENERAL, FORCES_DRIVEN = (
+    replace(
+        whole,
+        name=name,
+        stages=tuple(stage for stage in whole.stages if stage not in (*INERTIA_GENERAL.stages, ACCELERATION)),
+    )
+    for name, whole in (("forces_general", SMOOTH_GENERAL), ("forces_driven", SMOOTH_DRIVEN))
+)
 SMOOTH_ADHESION = replace(
     SMOOTH_GENERAL,
     name="smooth_adhesion",
@@ -313,6 +325,18 @@ SEARCHES = (
 """Contact counts as five kernels, three of which have several groups of lanes for each world."""
 
 
+LIST_BY_BLOCK = replace(
+    single(COLLISION_LIST), name="list_by_block", own_lanes=LANES_OF_A_BLOCK, min_blocks_per_multiprocessor=4
+)
+"""The first of them for few worlds of very many candidate pairs, of which a block lists those that are near."""
+
+DEPTH_BY_WARP = replace(SEARCHES[2], name="depth_by_warp", own_lanes=32)
+"""The third of them for few worlds, with a whole warp for each pair, since few of its warps would have another pair."""
+
+TOUCH_IN_EIGHT = replace(SEARCHES[3], name="touch_in_eight", own_lanes=8)
+"""The fourth of them for very few worlds: a warp has four searches instead of 32, which often take different ways."""
+
+
 COUNTING_BY_WARP = replace(single(COLLISION_GENERAL), name="counting_by_warp", own_lanes=32)
 """Contact counts of a world by a whole warp, for models of few dofs and many pairs."""
 
@@ -338,8 +362,15 @@ def smooth(general: bool, has_fluid: bool, adhesion: bool) -> Kernel:
     return SMOOTH_FLUID if has_fluid else SMOOTH
 
 
-def smooth_in_three(has_fluid: bool) -> tuple[Kernel, Kernel, Kernel]:
-    """The same of a simple model as three kernels: inertia and forces, which may run at once, then acceleration."""
+def smooth_in_three(general: bool, has_fluid: bool, driven: bool) -> tuple[Kernel, Kernel, Kernel]:
+    """The same as three kernels: inertia and forces, which may run at once, then acceleration.
+
+    Args:
+        general, has_fluid: as in `smooth`.
+        driven: whether a kernel before has found the forces of the actuators.
+    """
+    if general:
+        return (INERTIA_GENERAL, FORCES_DRIVEN if driven else FORCES_GENERAL, single(ACCELERATION))
     return (INERTIA, FORCES_FLUID if has_fluid else FORCES, single(ACCELERATION))
 
 
@@ -406,6 +437,9 @@ def step_kernels(integrator: str, solver: str = SOLVE_NEWTON_UNILATERAL.name) ->
         POSES_SITES,
         TENDONS_BY_BLOCK,
         *SEARCHES,
+        LIST_BY_BLOCK,
+        DEPTH_BY_WARP,
+        TOUCH_IN_EIGHT,
         COUNTING_BY_WARP,
         ACTUATORS_BY_BLOCK,
         SMOOTH,
@@ -416,6 +450,9 @@ def step_kernels(integrator: str, solver: str = SOLVE_NEWTON_UNILATERAL.name) ->
         INERTIA,
         FORCES,
         FORCES_FLUID,
+        INERTIA_GENERAL,
+        FORCES_GENERAL,
+        FORCES_DRIVEN,
         SCAN_KERNEL,
         *NARROW.values(),
         NARROW_LIGHT,

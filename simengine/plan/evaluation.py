@@ -18,19 +18,9 @@ from simengine.plan.pairs import PAIR_KERNELS
 from simengine.plan.selection import Selection, fields_needed
 from simengine.plan.tiles import in_tiles
 from simengine.plan.variants import by_warps, variant_for, with_jacobian_in_memory
-from simengine.state.fields import (
-    COLUMNS,
-    FIELD,
-    HUGE_ISLANDS,
-    ISLAND_ARENAS,
-    ISLAND_COLUMNS,
-    LARGE_ISLANDS,
-    NUM_CLASSES,
-    NUM_ISLAND_CLASSES,
-    PAIR_ARENAS,
-    PAIR_COLUMNS,
-    ROW_CLASSES,
-)
+from simengine.state.fields import COLUMNS, FIELD, ISLAND_ARENAS, NUM_CLASSES, PAIR_ARENAS, ROW_CLASSES
+from simengine.state.island_fields import HUGE_ISLANDS, ISLAND_COLUMNS, LARGE_ISLANDS, NUM_ISLAND_CLASSES
+from simengine.state.pair_fields import PAIR_COLUMNS
 
 _CLASS_COLUMNS = (*(f"rows_{bound}" for bound in ROW_CLASSES), "rows_more")
 

@@ -17,13 +17,13 @@ from simengine.plan.capacity import arena_fields, first_entries, most_entries
 from simengine.plan.evaluation import Evaluation
 from simengine.plan.scratch import global_words, scratch_plan, works_in_global_memory
 from simengine.plan.step_plan import StepPlan
+from simengine.state.field import Field
 from simengine.state.fields import (
     COLUMNS_OF,
     FIELD,
     INTEGRATION_STATE,
     ISLAND_ARENAS,
     PAIR_ARENAS,
-    Field,
     entry_shape,
 )
 

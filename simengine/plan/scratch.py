@@ -9,7 +9,7 @@ from simengine.kernels import cuda_build
 from simengine.kernels.cuda_build import kernel_lanes
 from simengine.kernels.kernel import Kernel, ScratchPlan
 from simengine.model.model_table import ModelTable
-from simengine.state.fields import ISLAND_CLASSES, LARGE_ISLANDS, MOST_LARGE_DOFS
+from simengine.state.island_fields import ISLAND_CLASSES, LARGE_ISLANDS, MOST_LARGE_DOFS
 
 _LANES_OF_A_WARP = 32
 """Kernels with more lanes have their scratch in global memory, since the worlds they serve outgrow shared memory."""

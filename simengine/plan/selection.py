@@ -31,12 +31,18 @@ MERGED_DUAL_WORLDS = 512
 MOST_ROWS_OF_A_WARP = 32
 """Worlds with more rows are solved by several warps, if the backend has them and the solver is for rows of any type."""
 
+SPREAD_WORLDS = 512
+"""Up to this many worlds, a GPU has lanes to spare for searches."""
+
 MAX_WORLDS_OWN_ADDRESSES = 1024
 """Up to this many worlds, each world adds up the counts of all worlds in less time than waiting for a scan takes."""
 
 
 FEWEST_ENTRIES_OF_A_BLOCK = 256
 """From so many entries of the Jacobians of tendons and actuators on, a block of a GPU works on those of a world."""
+
+FEWEST_PAIRS_OF_A_BLOCK = 1024
+"""From so many candidate pairs on, a block lists those of a world that are near, if worlds are few."""
 
 FEWEST_PAIRS_OF_A_WARP = 256
 """From so many candidate pairs on, a warp counts the contacts of a world. Worlds that share a warp wait for each other
@@ -65,6 +71,8 @@ class Selection:
         branches: whether matrices have entries along the branches of trees only.
         lengths_by_block: whether a block of a GPU works on the tendons and actuators of a world.
         warps: whether several warps may solve a world.
+        lists_by_block: whether a block lists the near pairs of a world of a small shard.
+        spreads_searches: whether a search for contacts has more lanes in a small shard.
         counts_by_warp: whether a warp counts the contacts of a world that has fewer lanes otherwise.
         by_stages: whether each stage has a kernel of its own.
     """
@@ -80,6 +88,8 @@ class Selection:
     branches: bool = False
     lengths_by_block: bool = False
     warps: bool = False
+    lists_by_block: bool = False
+    spreads_searches: bool = False
     counts_by_warp: bool = False
     by_stages: bool = False
 
@@ -140,16 +150,27 @@ class Selection:
         if self.tiled:
             return tiled_position(self.model, self._reads_sites)
         if self.lengths_by_block:
-            counts = catalogue.SEARCHES if self.model.nsearch else (catalogue.single(catalogue.COLLISION_GENERAL),)
+            counts = self._searches if self.model.nsearch else (catalogue.single(catalogue.COLLISION_GENERAL),)
             poses = catalogue.POSES_SITES if self._reads_sites else catalogue.POSES
             return (poses, catalogue.TENDONS_BY_BLOCK, *counts)
         if self.model.nsearch and not works_in_blocks(self.model):
-            return (*fitting(self.model, catalogue.poses(True, self._reads_sites)), *catalogue.SEARCHES)
+            return (*fitting(self.model, catalogue.poses(True, self._reads_sites)), *self._searches)
         if self.counts_by_warp and general and not works_in_blocks(self.model):
             return (*fitting(self.model, catalogue.poses(True, self._reads_sites)), catalogue.COUNTING_BY_WARP)
         if self.merged:
             return catalogue.position_in_two(general, self._reads_sites)
         return fitting(self.model, catalogue.position(general, self._reads_sites))
+
+    @property
+    def _searches(self) -> tuple[Kernel, ...]:
+        """The kernels that count contacts where pairs need a search."""
+        first, distance, depth, touch, last = catalogue.SEARCHES
+        if self.worlds <= MERGED_WORLDS:
+            first = catalogue.LIST_BY_BLOCK if self.lists_by_block else first
+            depth = catalogue.DEPTH_BY_WARP if self.spreads_searches else depth
+        if self.worlds <= SPREAD_WORLDS:
+            touch = catalogue.TOUCH_IN_EIGHT if self.spreads_searches else touch
+        return (first, distance, depth, touch, last)
 
     @property
     def _reads_sites(self) -> bool:
@@ -174,14 +195,23 @@ class Selection:
         """Whether somebody wants the dense factor of the inertia, which no other kernel needs."""
         return self.branches and "qLD" in self.wanted
 
+    @property
+    def moves_in_three(self) -> bool:
+        """Whether inertia and forces have kernels of their own.
+
+        Where launches are merged, the two run at once. In worlds of many dofs each has less scratch than both in one.
+        """
+        return self.merged or self.branches
+
     def _smooth(self) -> tuple[Kernel, ...]:
         model = self.model
         if self.tiled and moves_in_tiles(model):
             return ()
+        before = (catalogue.ACTUATORS_BY_BLOCK,) if self.lengths_by_block else ()
+        if self.moves_in_three and not model.has_adhesion:
+            return (*before, *catalogue.smooth_in_three(model.general_smooth, model.has_fluid, self.lengths_by_block))
         if self.lengths_by_block:
-            return (catalogue.ACTUATORS_BY_BLOCK, catalogue.SMOOTH_DRIVEN)
-        if self.merged and not model.general_smooth and not model.has_adhesion:
-            return catalogue.smooth_in_three(model.has_fluid)
+            return (*before, catalogue.SMOOTH_DRIVEN)
         kernel = catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion)
         return fitting(model, without_inertia(kernel) if self.tiled else kernel)
 

@@ -20,7 +20,12 @@ from simengine.plan.catalogue import SCAN_KERNEL
 from simengine.plan.evaluation import Evaluation, plan_evaluation
 from simengine.plan.issue import Issue, Issuing
 from simengine.plan.scratch import lanes_of_islands, lanes_of_world
-from simengine.plan.selection import FEWEST_ENTRIES_OF_A_BLOCK, FEWEST_PAIRS_OF_A_WARP, Selection
+from simengine.plan.selection import (
+    FEWEST_ENTRIES_OF_A_BLOCK,
+    FEWEST_PAIRS_OF_A_BLOCK,
+    FEWEST_PAIRS_OF_A_WARP,
+    Selection,
+)
 from simengine.plan.step_kernels import MAX_GLOBAL_BYTES, StepMemory, step_kernel_for, step_memory
 from simengine.plan.text import ISSUED, evaluation_facts, phases, plan_text
 from simengine.plan.tiles import LEAST_WORLDS
@@ -139,9 +144,12 @@ class StepPlan:
             branches = model.solver in _ALONG_BRANCHES and self.backend.along_branches(model.nv)
         by_stages = self.issuing.emission == "stages"
         tiles = self.backend.name == "host" and max(self.shard_sizes) >= LEAST_WORLDS and not by_stages
-        counting = self.backend.name == "cuda" and self.lanes < LANE_CLASSES[-1] and not by_stages
+        spreads = self.backend.name == "cuda" and not by_stages
+        by_block = spreads and not model.nhfield and model.sizes["ncand"] >= FEWEST_PAIRS_OF_A_BLOCK
+        counting = spreads and self.lanes < LANE_CLASSES[-1]
         by_warp = counting and not model.finds_pairs and model.sizes["ncand"] >= FEWEST_PAIRS_OF_A_WARP
-        forms = matrix, dual, tiles, branches, self._has_lengths_by_block, warps, by_warp, by_stages
+        counts = by_block, spreads, by_warp
+        forms = matrix, dual, tiles, branches, self._has_lengths_by_block, warps, *counts, by_stages
         return plan_evaluation(Selection(model, worlds, integrator, wanted, ahead, *forms), rk_stage)
 
     @property

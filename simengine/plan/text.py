@@ -10,7 +10,9 @@ from simengine.kernels.kernel import Kernel
 from simengine.kernels.step_kernel import StepKernel
 from simengine.plan.evaluation import Await, Count, Evaluation, Launch
 from simengine.plan.issue import Issue
-from simengine.state.fields import COLUMNS, COLUMNS_OF, FIELD, ISLAND_COLUMNS, PAIR_COLUMNS
+from simengine.state.fields import COLUMNS, COLUMNS_OF, FIELD
+from simengine.state.island_fields import ISLAND_COLUMNS
+from simengine.state.pair_fields import PAIR_COLUMNS
 
 _COLUMNS = {"totals_host": COLUMNS, "pair_totals_host": PAIR_COLUMNS, "island_totals_host": ISLAND_COLUMNS}
 

@@ -24,6 +24,9 @@ _MOST_ROWS_OF_128_REGISTERS = 48  # with more, four blocks of 128 threads on a m
 _ALONG_BRANCHES = frozenset((catalogue.SOLVE_NEWTON_UNILATERAL, catalogue.SOLVE_NEWTON_GENERAL, catalogue.EULER))
 """Stages with matrices along branches, beside those that have a form for it."""
 
+_ROWS_ALONG_BRANCHES = frozenset({"efc_J", "efc_weight", "efc_D", "efc_aref", "efc_type", "efc_id", "efc_frictionloss"})
+"""Fields of rows that are in memory where matrices are along branches, which fill the shared memory by themselves."""
+
 _BLOCKS_ALONG_BRANCHES = 4  # of 128 threads on a multiprocessor; shared memory lets no more worlds on it
 
 _WARP = LANE_CLASSES[-1]
@@ -125,7 +128,7 @@ def by_warps(kernel: Kernel, dofs: int, warps: int) -> Kernel:
 def along_branches(kernel: Kernel) -> Kernel:
     """The kernel's variant with symmetric matrices that have entries along the branches of trees, where it has any.
 
-    The inertia is in memory, and no kernel keeps its factor. The rows of the Jacobian are in memory, too.
+    The inertia is in memory, and no kernel keeps its factor. What is read of the rows in their order is in memory, too.
 
     Args:
         kernel: a kernel over worlds.
@@ -137,7 +140,7 @@ def along_branches(kernel: Kernel) -> Kernel:
         kernel,
         name=f"{kernel.name}_branches",
         stages=stages,
-        direct=None if kernel.direct is None else kernel.direct | {"qM", "efc_J"},
+        direct=None if kernel.direct is None else kernel.direct | {"qM"} | _ROWS_ALONG_BRANCHES,
         constants=(*kernel.constants, ("BRANCH_ROWS", 1)),
         min_blocks_per_multiprocessor=min(kernel.min_blocks_per_multiprocessor, _BLOCKS_ALONG_BRANCHES),
     )

@@ -22,9 +22,13 @@ differs between worlds; those of one world are contiguous.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from simengine.model.table import PAIR_TYPES, resolve
+from simengine.state.field import Field
+from simengine.state.field import of_block as _b
+from simengine.state.field import of_world as _w
+from simengine.state.island_fields import ISLAND_COLUMNS, ISLAND_FIELDS, LARGE_ISLAND_FIELDS
+from simengine.state.pair_fields import PAIR_COLUMNS, PAIR_FIELDS
 
 # Size classes of the solver: the most constraint rows of a world in each class. One more class has no bound; its rows
 # are stored in the arena instead of scratch.
@@ -45,31 +49,6 @@ COLUMNS: tuple[str, ...] = (
 )
 NUM_COLUMNS = len(COLUMNS)
 NUM_SUMS = 2
-
-# Islands are solved in size classes by their dofs: dense problems up to each bound; dense problems with more dofs; and
-# large and huge islands, which have sparse matrices and differ in their number of lanes. Columns that `islands` counts
-# per
-# world: the islands of each class, and the pieces of four words of dense inertia matrices, of Jacobians, and of the
-# Hessians of large islands.
-ISLAND_CLASSES: tuple[int, ...] = (8, 16, 32)
-LARGE_ISLANDS, HUGE_ISLANDS = len(ISLAND_CLASSES) + 1, len(ISLAND_CLASSES) + 2
-NUM_ISLAND_CLASSES = len(ISLAND_CLASSES) + 3
-MOST_LARGE_DOFS = 640
-"""Most dofs of an island in the class LARGE_ISLANDS; larger ones are in HUGE_ISLANDS."""
-ISLAND_COLUMNS: tuple[str, ...] = (
-    *(f"islands_{bound}" for bound in ISLAND_CLASSES),
-    *("islands_more", "islands_large", "islands_huge", "island_M", "island_J", "island_H"),
-)
-ISLAND_RECORD, RECORD_ROWS, RECORD_BLOCKS = 12, 2, 9
-"""Words of an island's record, and the indices of its numbers of rows and of blocks."""
-
-# If pairs are found in every step: columns of numbers that `broadphase` counts per world. `pairs` are entries in the
-# arena, PAIR_SPARE of which belong to no pair; a slice is a part of a world's pairs.
-PAIR_COLUMNS: tuple[str, ...] = ("pairs", "slots", "slices")
-PAIR_SPARE = 16
-PAIRS_A_SLICE = 32
-MAX_NEIGHBOURS = 8
-"""Pairs per geom that the broadphase stores; if a geom has more, find_pairs searches for them again."""
 
 # Progress of a shard whose steps are issued before their counts are known: whether its latest contacts and rows exceed
 # the capacity of their arenas, and how many evaluations did not.
@@ -93,33 +72,6 @@ ADDRESS_OF: dict[str, str] = {
 
 # The reasons for which a world is flagged, in the order of the codes in `world_status`; zero is healthy.
 STATUS: tuple[str, ...] = ("healthy", "input", "acceleration", "solve", "integrate")
-
-
-class Field(NamedTuple):
-    """One field of the state table.
-
-    Attributes:
-        name: MuJoCo's name, or the engine's own where MuJoCo has none.
-        kind: "real" or "int".
-        dims: shape of one entry; integers, sizes of the model, "nvp" (nv rounded up to a multiple of four) or
-            "size+1".
-        space: see the module's docstring.
-        doc: meaning, unit and frame.
-    """
-
-    name: str
-    kind: str
-    dims: tuple[int | str, ...]
-    space: str
-    doc: str
-
-
-def _w(name: str, *dims: int | str, doc: str, kind: str = "real") -> Field:
-    return Field(name, kind, dims, "world", doc)
-
-
-def _b(name: str, *dims: int | str, doc: str, kind: str = "real") -> Field:
-    return Field(name, kind, dims, "block", doc)
 
 
 # Fields of dofs, rows and contacts that a solver reads or writes; islands have their own copies.
@@ -261,84 +213,9 @@ _FIELDS: tuple[Field, ...] = (
     _w("qfrc_constraint", "nv", doc="constraint forces [N, N m]"),
     _w("solver_niter", doc="iterations of the solver", kind="int"),
     _w("cfrc_ext", "nbody", 6, doc="com-based external and contact force on each body, torque then force [N m, N]"),
-    # worlds solved island by island: block-diagonal inertia, rows over the blocks that they touch
-    _b("qM_blocks", "nM", doc="joint-space inertia, block by block"),
-    _b("qLD_blocks", "nM", doc="lower Cholesky factors of the blocks"),
-    _b("damped_blocks", "nM", doc="lower Cholesky factors of the blocks with damping, for Euler integration"),
-    Field("efc_J_blocks", "real", ("nJ",), "row", "Jacobian by the dofs of the blocks of the row"),
-    Field("efc_block", "int", (2,), "row", "blocks that the row touches, the second -1 if there is one only"),
-    Field("efc_by_island", "int", (), "row", "index of the row when the world's rows are ordered by island"),
-    # islands: groups of blocks that rows connect, in the order of their first blocks; dofs and rows ordered by island
-    _b("block_island", "nblock", doc="island of each block, -1 without rows", kind="int"),
-    _b("block_root", "nblock", doc="first of the blocks that rows connect with each block", kind="int"),
-    _b("block_label", "nblock", doc="scratch: lowest root next to each root; 0 for roots with rows", kind="int"),
-    _b("block_island_dof", "nblock", doc="first dof of the block within its island", kind="int"),
-    _b("block_index", "nblock", doc="number of the block within its island", kind="int"),
-    _b("nisland", doc="islands of the world", kind="int"),
-    _b("island_size", "nblock", 4, doc="dofs, rows and blocks of each island, and pieces of its Hessian", kind="int"),
-    _b("island_first", "nblock", 3, doc="first dof, row and block of each island within the world", kind="int"),
-    _b("island_index", "nblock", doc="record of each island", kind="int"),
-    Field("island_counts", "int", (), "island_column", "the numbers that ISLAND_COLUMNS names, per world"),
-    Field("island_adr", "int", (), "island_column", "sums of island_counts over the preceding worlds"),
-    Field("island_totals", "int", (len(ISLAND_COLUMNS),), "island_shard", "sum of each column, on the device"),
-    Field("island_totals_host", "int", (len(ISLAND_COLUMNS),), "island_shard", "the same, where the host can read it"),
-    Field(
-        "island_record",
-        "int",
-        (ISLAND_RECORD,),
-        "island",
-        "world, dofs, rows, first dof, row, inertia (of large islands the Hessian), Jacobian, contact, block; blocks",
-    ),
-    Field("island_solver_niter", "int", (), "island", "iterations of the solver"),
-    Field("island_qM", "real", (4,), "island_M", "inertia of the island, dense"),
-    Field("island_qLD", "real", (4,), "island_M", "its Cholesky factor"),
-    Field("island_hessian", "real", (4,), "island_M", "scratch for a matrix of its size"),
-    Field("island_efc_J", "real", (4,), "island_J", "Jacobian of the island, rows padded to a multiple of four"),
-    Field("island_efc_Y", "real", (4,), "island_J", "PGS: J inv(L') of the island, rows padded in the same way"),
-    # broadphase: geoms sorted by the grid cell that contains the lower corner of their bounding box
-    _b("geom_box", "ngeom", 6, doc="bounding box and margin, world frame: lower corner, upper corner [m]"),
-    _b("grid_entry", f"ngeom+{PAIR_SPARE}", 2, doc="cell and geom, while they are sorted", kind="int"),
-    _b("grid_sorted", f"ngeom+{PAIR_SPARE}", 2, doc="cell and geom, by cell and then by geom", kind="int"),
-    _b("grid_counter", f"ngeom+{PAIR_SPARE}", 4, doc="counts of the sorting", kind="int"),
-    _b(
-        "grid_start",
-        "ngrid+2",
-        doc="first index of each cell; large geoms come last but one, geoms that collide with nothing last",
-        kind="int",
-    ),
-    _b("grid_box", "ngeom", 6, doc="geom_box in the order of grid_sorted [m]"),
-    _b("grid_found", "ngeom", doc="number of pairs that each entry of grid_sorted finds", kind="int"),
-    _b("grid_near", "ngeom", MAX_NEIGHBOURS, doc="the first geoms that each entry of grid_sorted finds", kind="int"),
-    Field("pair_counts", "int", (), "pair_column", "the numbers that PAIR_COLUMNS names, per world"),
-    Field("pair_totals", "int", (len(PAIR_COLUMNS),), "pair_shard", "sum of each column, on the device"),
-    Field("pair_totals_host", "int", (len(PAIR_COLUMNS),), "pair_shard", "the same, where the host can read it"),
-    _b("pair_adr", doc="first pair of the world in the arena of pairs", kind="int"),
-    _b("slot_adr", doc="first slot of the world", kind="int"),
-    _b("slice_adr", doc="first slice of the world", kind="int"),
-    _b("npair", doc="pairs of the world", kind="int"),
-    Field(
-        "pair_entry", "int", (2,), "pair", "the geoms, while they are sorted; an explicit pair k is stored as -1 - k"
-    ),
-    Field("pair_sorted", "int", (2,), "pair", "the same, sorted"),
-    Field("pair_counter", "int", (4,), "pair", "counts of the sorting"),
-    Field("pair_geom", "int", (2,), "pair", "geoms in MuJoCo's order of pairs, the lower type first"),
-    Field("pair_number", "int", (), "pair", "number of the explicit pair, or -1"),
-    Field("pair_slot", "int", (), "pair", "first slot within the world"),
-    Field("pair_ncon", "int", (), "pair", "contacts"),
-    Field("pair_nrow", "int", (), "pair", "constraint rows of its contacts"),
-    Field("pair_first", "int", (), "pair", "first contact within the world"),
-    Field("slot_dist", "real", (), "slot", "as contact_dist, where the pair's contacts begin at its first slot"),
-    Field("slot_pos", "real", (3,), "slot", "as contact_pos"),
-    Field("slot_frame", "real", (9,), "slot", "as contact_frame"),
-    Field("slice_record", "int", (4,), "slice", "world, first pair within it, number of pairs, unused"),
-    # large islands, with blocks, rows and dofs in the order of the islands
-    _b("island_blocks", "nblock", 6, doc="number, dofs, and addresses in the Hessian and island_links", kind="int"),
-    _b("island_dof_block", "nv", doc="index within the island of the block of each dof", kind="int"),
-    _b("island_vectors", "nv", 8, doc="scratch vectors of the solver of large islands"),
-    Field("island_row_block", "int", (2,), "row", "blocks of the row, by their index within the island, or -1"),
-    Field("island_runs", "int", (7,), "row", "runs of rows with the same blocks"),
-    Field("island_links", "int", (8,), "row", "the runs of each block"),
-    Field("island_hessian_blocks", "real", (4,), "island_H", "Hessian by blocks: see large.cuh"),
+    *ISLAND_FIELDS,
+    *PAIR_FIELDS,
+    *LARGE_ISLAND_FIELDS,
     # Runge-Kutta
     _w("rk_qpos", "nq", doc="coordinates at the start of the step"),
     _w("rk_qvel", "nv", doc="velocities at the start of the step"),

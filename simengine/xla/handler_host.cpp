@@ -15,12 +15,6 @@
 #include <unordered_map>
 #include <vector>
 
-#ifdef __linux__
-#include <sched.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-#endif
-
 #include "xla/ffi/api/ffi.h"
 
 namespace ffi = xla::ffi;
@@ -63,6 +57,7 @@ struct Memory {
 // known how long they take.
 static constexpr std::chrono::microseconds WORK_OF_A_THREAD{30};
 static constexpr int64_t WORLDS_OF_A_THREAD = 4;
+static constexpr std::chrono::microseconds AWAKE{50};  // after which a thread that waits for others sleeps
 
 // Python makes a memory of a kind; null if it could not. Its text says why.
 using Make = const Memory* (*)(int64_t kind, char* why, int64_t room);
@@ -77,20 +72,8 @@ static std::unordered_map<int64_t, int64_t> running;  // number of calls, by kin
 static std::condition_variable stopped;
 static bool closed = false;
 
-// Shortest duration of a call, by kind.
-static std::unordered_map<int64_t, std::chrono::nanoseconds> durations;
-
-static void note_duration(int64_t kind, std::chrono::nanoseconds lasted) {
-  std::lock_guard<std::mutex> lock(guard);
-  auto [found, fresh] = durations.try_emplace(kind, lasted);
-  if (lasted < found->second) found->second = lasted;
-}
-
-static std::chrono::nanoseconds duration(int64_t kind) {
-  std::lock_guard<std::mutex> lock(guard);
-  auto found = durations.find(kind);
-  return found == durations.end() ? std::chrono::nanoseconds(0) : found->second;
-}
+// Numbers of threads of calls that work on all worlds, by kind.
+static std::unordered_map<int64_t, Pace> paces;
 
 // Shortest time that a chosen world of a call took on one thread, by kind.
 static std::unordered_map<int64_t, std::chrono::nanoseconds> times_of_worlds;
@@ -101,12 +84,26 @@ static void note_time_of_world(int64_t kind, std::chrono::nanoseconds time) {
   if (time < found->second) found->second = time;
 }
 
-// Number of threads for which chosen worlds are work.
-static int64_t threads_for(int64_t kind, int64_t worlds) {
+// Number of threads for a call, `most` at most.
+//
+// chosen: number of worlds that it works on, or negative for all of them
+static int64_t threads_for(int64_t kind, int64_t most, int64_t chosen) {
   std::lock_guard<std::mutex> lock(guard);
+  if (chosen < 0) return paces[kind].threads(most);
   auto found = times_of_worlds.find(kind);
-  if (found == times_of_worlds.end()) return (worlds + WORLDS_OF_A_THREAD - 1) / WORLDS_OF_A_THREAD;
-  return 1 + worlds * found->second / std::chrono::nanoseconds(WORK_OF_A_THREAD);
+  if (found == times_of_worlds.end()) return std::min(most, (chosen + WORLDS_OF_A_THREAD - 1) / WORLDS_OF_A_THREAD);
+  return std::min(most, 1 + int64_t(chosen * found->second / std::chrono::nanoseconds(WORK_OF_A_THREAD)));
+}
+
+static std::chrono::nanoseconds expected_duration(int64_t kind) {
+  std::lock_guard<std::mutex> lock(guard);
+  return paces[kind].least_duration();
+}
+
+static void note_duration(int64_t kind, int64_t threads, int64_t chosen, std::chrono::nanoseconds lasted) {
+  if (chosen >= 0) return note_time_of_world(kind, lasted * threads / chosen);
+  std::lock_guard<std::mutex> lock(guard);
+  paces[kind].note(threads, lasted);
 }
 
 // Time that calls of steps have taken [ns], copies included.
@@ -139,7 +136,7 @@ extern "C" void simengine_forget(int64_t kind) {
   std::unique_lock<std::mutex> lock(guard);
   stopped.wait(lock, [&] { return running.find(kind) == running.end(); });
   idle.erase(kind);
-  durations.erase(kind);
+  paces.erase(kind);
   times_of_worlds.erase(kind);
 }
 
@@ -210,6 +207,14 @@ struct Work {
     }
   }
 
+  // Wait until all shards are done, at first without sleeping, since to be woken takes as long as a short shard.
+  void wait() {
+    const auto until = std::chrono::steady_clock::now() + AWAKE;
+    while (done < num_shards && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+    std::unique_lock<std::mutex> lock(mutex);
+    ended.wait(lock, [this] { return done == num_shards; });
+  }
+
   void run() {
     for (int64_t s; (s = next++) < num_shards;) {
       if (!failed) run_shard(s);
@@ -221,73 +226,15 @@ struct Work {
   }
 };
 
-// Keeps threads of XLA's pool off the processor of a thread that makes a call, while the call lasts.
-//
-// A kernel may wake a thread on the processor of the one that wakes it. Both then share it until the kernel balances
-// loads, which takes some milliseconds, and so may be longer than the call. Two system calls for each thread are worth it
-// if the call lasts much longer than they do.
-class Elsewhere {
- public:
-  explicit Elsewhere(std::chrono::nanoseconds expected) {
-#ifdef __linux__
-    const int here = expected < LEAST ? -1 : sched_getcpu();
-    if (here < 0 || sched_getaffinity(getpid(), sizeof allowed, &allowed) != 0) return;
-    cpu_set_t others = allowed;
-    CPU_CLR(here, &others);
-    if (CPU_COUNT(&others) == 0) return;
-    std::lock_guard<std::mutex> lock(known);
-    if (process != getpid() || expected < LEAST_OF_A_THREAD * pool.size()) return;
-    own = tid();
-    moved = pool;
-    for (pid_t thread : moved) move(thread, others);
-#endif
-  }
-
-  ~Elsewhere() {
-#ifdef __linux__
-    for (pid_t thread : moved) move(thread, allowed);
-#endif
-  }
-
-  // The calling thread belongs to XLA's pool.
-  static void note() {
-#ifdef __linux__
-    thread_local bool noted = false;
-    if (noted) return;
-    noted = true;
-    std::lock_guard<std::mutex> lock(known);
-    if (process != getpid()) pool.clear();
-    process = getpid();
-    pool.push_back(tid());
-#endif
-  }
-
-#ifdef __linux__
- private:
-  static pid_t tid() { return pid_t(syscall(SYS_gettid)); }
-
-  void move(pid_t thread, const cpu_set_t& to) {
-    if (thread != own) sched_setaffinity(thread, sizeof to, &to);  // which fails if the thread has ended
-  }
-
-  static constexpr std::chrono::microseconds LEAST{400}, LEAST_OF_A_THREAD{50};
-  static inline std::mutex known;
-  static inline std::vector<pid_t> pool;
-  static inline pid_t process = 0;  // that has these threads, which a fork does not have
-  std::vector<pid_t> moved;
-  cpu_set_t allowed;
-  pid_t own = 0;
-#endif
-};
-
 static ffi::Error step_once(ffi::ThreadPool& pool, ffi::RemainingArgs& arguments, ffi::RemainingRets& results,
                             int64_t kind) {
   std::string why;
   const auto called = std::chrono::steady_clock::now();
   const Memory* memory = take(kind, why);
   if (memory == nullptr) return ffi::Error::Internal(why);
-  int64_t most_threads = memory->num_shards, all = 0;
+  int64_t chosen = -1;  // number of worlds that it works on, if it chooses
   if (memory->chosen) {
+    chosen = 0;
     auto given = arguments.get<ffi::AnyBuffer>(memory->num_inputs);
     if (!given.has_value()) return given.error();
     const int32_t* mask = static_cast<const int32_t*>(given->untyped_data());
@@ -298,9 +245,9 @@ static ffi::Error step_once(ffi::ThreadPool& pool, ffi::RemainingArgs& arguments
         if (mask[w]) memory->chosen[shard.begin + number++] = int32_t(w);
       }
       memory->num_chosen[s] = number;
-      all += number;
+      chosen += number;
     }
-    if (all == 0) {
+    if (chosen == 0) {
       for (int64_t i = 0; i < memory->num_outputs; ++i) {
         auto wanted = results.get<ffi::AnyBuffer>(i);
         if (!wanted.has_value()) return wanted.error();
@@ -309,7 +256,6 @@ static ffi::Error step_once(ffi::ThreadPool& pool, ffi::RemainingArgs& arguments
       give_back(kind, memory);
       return ffi::Error::Success();
     }
-    most_threads = threads_for(kind, all);
   }
   for (int64_t i = 0; i < memory->num_inputs; ++i) {
     auto given = arguments.get<ffi::AnyBuffer>(i);
@@ -329,32 +275,21 @@ static ffi::Error step_once(ffi::ThreadPool& pool, ffi::RemainingArgs& arguments
   work->kind = kind;
   work->num_shards = memory->num_shards;
   // A thread that starts late finds no shard left. The call therefore never waits for a thread that has not started.
-  const int64_t helpers = std::min({int64_t(pool.num_threads()), memory->num_shards, most_threads}) - 1;
-  {
-    const Elsewhere elsewhere(helpers > 0 ? duration(kind) : std::chrono::nanoseconds(0));
-    const auto began = std::chrono::steady_clock::now();
-    for (int64_t i = 0; i < helpers; ++i) {
-      pool.Schedule([work] {
-        Elsewhere::note();
-        work->run();
-      });
-    }
-    work->run();
-    std::unique_lock<std::mutex> lock(work->mutex);
-    work->ended.wait(lock, [&] { return work->done == work->num_shards; });
-    const std::chrono::nanoseconds lasted = std::chrono::steady_clock::now() - began;
-    note_duration(kind, lasted);
-    if (memory->chosen) note_time_of_world(kind, lasted * (helpers + 1) / all);
-  }
+  const int64_t most = std::min({int64_t(pool.num_threads()), Crew::processors(), memory->num_shards});
+  const int64_t threads = threads_for(kind, most, chosen);
+  const auto began = std::chrono::steady_clock::now();
+  if (threads > 1) Crew::of_process().help(threads - 1, expected_duration(kind), [work] { work->run(); });
+  work->run();
+  work->wait();
+  note_duration(kind, threads, chosen, std::chrono::steady_clock::now() - began);
   for (int64_t i = 0; i < memory->num_outputs && !work->failed; ++i) {
     auto wanted = results.get<ffi::AnyBuffer>(i);
     if (!wanted.has_value()) return wanted.error();
     const Field& field = memory->outputs[i];
     copy(static_cast<char*>((*wanted)->untyped_data()), field.bytes, field.data, field.stride, field);
   }
-  const bool evaluation = memory->chosen != nullptr;
   give_back(kind, memory);
-  if (!evaluation) time_of_steps += std::chrono::nanoseconds(std::chrono::steady_clock::now() - called).count();
+  if (chosen < 0) time_of_steps += std::chrono::nanoseconds(std::chrono::steady_clock::now() - called).count();
   return work->failed ? ffi::Error::Internal(work->why) : ffi::Error::Success();
 }
 

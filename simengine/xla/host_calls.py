@@ -1,4 +1,5 @@
-"""Custom calls on a CPU for what XLA's loops do one number after another there; see `calls_host.cpp`.
+"""Custom calls on a CPU for what XLA's loops do one number after another there, or one array after another; see
+`calls_host.cpp` and `rows_host.cpp`.
 
 Random numbers are those of JAX's Threefry generator.
 """
@@ -11,7 +12,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from simengine.xla.library import FOLD_IN, JOIN, RANDOM_BITS, SUM_OF_LAST, handlers
+from simengine.xla.library import (
+    FIRST_ROWS,
+    FOLD_IN,
+    JOIN,
+    PUT_ROWS,
+    RANDOM_BITS,
+    SUM_OF_LAST,
+    TAKE_ROWS,
+    handlers,
+)
 
 
 def calls_exist() -> bool:
@@ -49,3 +59,24 @@ def sum_of_last(values: jax.Array) -> jax.Array:
     """
     kind = jax.ShapeDtypeStruct(values.shape[:-1], values.dtype)
     return jax.ffi.ffi_call(SUM_OF_LAST, kind, vmap_method="broadcast_all")(values)
+
+
+def first_rows(mask: jax.Array, most: int) -> tuple[jax.Array, jax.Array]:
+    """Numbers (most,) int32 of the first entries of a mask (n,), n where there is none, and the mask without them."""
+    kinds = [jax.ShapeDtypeStruct((most,), jnp.int32), jax.ShapeDtypeStruct(mask.shape, mask.dtype)]
+    chosen, left = jax.ffi.ffi_call(FIRST_ROWS, kinds, vmap_method="sequential")(mask)
+    return chosen, left
+
+
+def take_rows(chosen: jax.Array, arrays: Sequence[jax.Array]) -> list[jax.Array]:
+    """Rows (k, ...) of arrays (n, ...) with numbers (k,) int32; the last row for numbers that are too large."""
+    kinds = [jax.ShapeDtypeStruct((*chosen.shape, *array.shape[1:]), array.dtype) for array in arrays]
+    return list(jax.ffi.ffi_call(TAKE_ROWS, kinds, vmap_method="sequential")(chosen, *arrays))
+
+
+def put_rows(arrays: Sequence[jax.Array], chosen: jax.Array, rows: Sequence[jax.Array]) -> list[jax.Array]:
+    """Arrays (n, ...) with other rows (k, ...) at numbers (k,) int32, but for numbers that are too large."""
+    kinds = [jax.ShapeDtypeStruct(array.shape, array.dtype) for array in arrays]
+    places = {1 + len(arrays) + i: i for i in range(len(arrays))}
+    call = jax.ffi.ffi_call(PUT_ROWS, kinds, vmap_method="sequential", input_output_aliases=places)
+    return list(call(chosen, *rows, *arrays))

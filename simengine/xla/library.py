@@ -22,6 +22,7 @@ TARGET = "simengine_step"
 
 RANDOM_BITS, FOLD_IN = "simengine_random_bits", "simengine_fold_in"
 JOIN, SUM_OF_LAST = "simengine_join", "simengine_sum_of_last"
+FIRST_ROWS, TAKE_ROWS, PUT_ROWS = "simengine_first_rows", "simengine_take_rows", "simengine_put_rows"
 """Names of the custom calls of `host_calls`."""
 
 MAKE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
@@ -46,7 +47,7 @@ def handlers(platform: str) -> Any:
         library = _compiled(platform)
     atexit.register(library.simengine_close)
     jax.ffi.register_ffi_target(TARGET, jax.ffi.pycapsule(library.simengine_step), platform=platform)
-    for name in (RANDOM_BITS, FOLD_IN, JOIN, SUM_OF_LAST):
+    for name in (RANDOM_BITS, FOLD_IN, JOIN, SUM_OF_LAST, FIRST_ROWS, TAKE_ROWS, PUT_ROWS):
         if hasattr(library, name):
             jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(getattr(library, name)), platform=platform)
     return library

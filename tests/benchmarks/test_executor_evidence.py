@@ -275,6 +275,18 @@ def test_what_a_window_could_gain_on_lists_by_stages() -> None:
     assert f"{polling} times with polling" in guide
 
 
+def test_robots_by_counts_and_generations_on_a_gpu() -> None:
+    rows = json.loads((ROOT / "benchmarks/results/robots_counted_h200.json").read_text(encoding="utf-8"))["rows"]
+    assert all(row["legal"] and row["equal"] and not row["error"] and row["bound"] for row in rows)
+    assert "\n".join(varying_lists.table(rows)) in PAGE
+    says(f"five times of an executor spread by up to {100 * max(row['spread'] for row in rows):.0f} %")
+    shares = []
+    for of in varying_lists.by_list(rows).values():
+        fastest = min(row["us_per_step"] for name, row in of.items() if name != "auto")
+        shares.append(of["auto"]["us_per_step"] / fastest)
+    says(f"There `auto` takes {reach(shares, 2)} times as long as the fastest of the others")
+
+
 def test_whole_steps_of_robots_on_a_gpu() -> None:
     rows = json.loads((ROOT / "benchmarks/results/robots_whole_h200.json").read_text(encoding="utf-8"))["rows"]
     assert all(row["legal"] and row["equal"] and not row["error"] and row["bound"] for row in rows)
@@ -313,6 +325,36 @@ def test_robots_that_pause() -> None:
     says(f"take kept graphs {whole['tenth_pauses_us']:.0f} us a step on an H200")
     says(f"{found['streams', 'whole']} with whole steps and {found['streams', 'counted']} by counts")
     says(f"`serial` {found['serial', 'counted']} by counts")
+
+
+def test_robots_whose_kernels_are_told_to_end() -> None:
+    rows = json.loads((ROOT / "benchmarks/results/pauses_flags_h200.json").read_text(encoding="utf-8"))["rows"]
+    of = {(row["run"], row["part"]): row for row in rows}
+    decision = (ROOT / "docs/decisions/0013-lists-that-come-and-go.md").read_text(encoding="utf-8")
+    ratios: dict[str, list[float]] = {"everything": [], "left out": []}
+    for run in sorted({run for run, _ in of}):
+        cells = [str(of[run, "everything"]["graphs"])]
+        for part, found in ratios.items():
+            every, some = of[run, part]["all_us"], of[run, part]["tenth_pauses_us"]
+            found.append(some / every)
+            cells += [f"{every:.0f}", f"{some:.0f}", f"{found[-1]:.2f}"]
+        assert f"| {' | '.join(cells)} |" in decision
+    assert max(ratios["everything"]) < 1.15
+    says(f"in four runs a step then took {reach(ratios['everything'], 2)} times as long as one of all robots")
+    says(f"and {reach(ratios['left out'], 2)} times with the lists left out")
+
+
+def test_sets_of_ready_calls() -> None:
+    rows = json.loads((ROOT / "benchmarks/results/device_ready_h200.json").read_text(encoding="utf-8"))["rows"]
+    assert all(row["legal"] and row["equal"] and not row["error"] for row in rows)
+    us = {(row["workload"], row["executor"]): row["us_per_step"] for row in rows}
+    names = {name for name, _ in us}
+    found = [us[name, "device:ready=true"] / us[name, "device"] for name in names]
+    assert (len(names), min(found) > 1) == (7, True)
+    says(f"it took {reach(found, 2)} times as long as without on seven lists")
+    decision = " ".join((ROOT / "docs/decisions/0006-device-executor.md").read_text(encoding="utf-8").split())
+    assert f"takes {reach(found, 2)} times as long as tickets in program order on seven fixed lists" in decision
+    assert f"{statistics.geometric_mean(found):.2f} in the mean, and is faster on none" in decision
 
 
 def test_robots_that_pause_with_the_longest_lists_first() -> None:

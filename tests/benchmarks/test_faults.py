@@ -20,7 +20,7 @@ from benchmarks.faults.processes import (
     killed_training,
     run_on,
 )
-from tests.checkout import ROOT
+from tests.helpers.checkout import ROOT
 
 
 def assert_nothing_wrong(outcomes: Outcomes, trials: int) -> None:

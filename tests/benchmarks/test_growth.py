@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks import memory, scaling, start
 from benchmarks.performance import growth
-from benchmarks.scaling_models import crowded_arm, hanging_chain, standing_table
+from benchmarks.scaling_models import crowded_arm, furnished_room, hanging_chain, standing_table
 
 
 def stepped(source: str, steps: int = 20) -> tuple[mujoco.MjModel, mujoco.MjData]:
@@ -29,6 +29,8 @@ def test_models_have_the_size_that_they_are_asked_for(size: int) -> None:
     assert data.ncon == size or size < 3  # one or two spheres do not hold the slab upright
     mj, data = stepped(crowded_arm(8 * size))
     assert (mj.nv, mj.ngeom, data.ncon) == (8, 8 * size, 0)
+    mj, _ = stepped(furnished_room(size))
+    assert (mj.nv, mj.ngeom, mj.nu) == (7, 7 + size, 7)
 
 
 def test_a_curve_bends_where_it_stays_steep() -> None:

@@ -15,6 +15,7 @@ from simengine.cli.bench.peers.agreement import _Jitter, compare
 from simengine.cli.bench.peers.engine import Engine, OverflowedError
 from simengine.cli.bench.peers.models import SETS, chosen_models
 from simengine.cli.bench.peers.mujoco_cpu import Batch, Rollout
+from simengine.cli.bench.peers.ours import Simengine
 from simengine.cli.bench.peers.problem import Named, Problem, State, make_problem
 from simengine.cli.bench.peers.registry import PEERS
 from simengine.cli.bench.peers.report import plot_speeds
@@ -130,6 +131,23 @@ def test_all_engines_time_the_same_steps() -> None:
         engine.close()
     assert ends[0].qpos == pytest.approx(ends[1].qpos, abs=1e-9)
     assert not np.allclose(ends[0].qpos, problem.start.qpos)
+
+
+@pytest.mark.parametrize("plan_bytes", [1, 10**6])
+def test_simengine_takes_the_sets_of_controls_in_turn(plan_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many steps one call makes, step k has set k modulo the number of sets."""
+    monkeypatch.setattr("simengine.cli.bench.peers.ours._PLAN_BYTES", plan_bytes)
+    ((model,), _) = chosen_models(["half_cheetah"], [], None)
+    problem = make_problem(model, 3, seed=1)
+    engine = Simengine("cpu", "float32", "host")
+    engine.prepare(problem)
+    assert engine.step(25) > 0
+    found = engine.state()
+    engine.set_state(problem.start)
+    for step in range(25):
+        engine.simulation.step(ctrl=problem.controls[step % len(problem.controls)])
+    assert np.array_equal(engine.state().qpos, found.qpos)
+    engine.close()
 
 
 @pytest.mark.usefixtures("peers")

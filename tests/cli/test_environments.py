@@ -14,9 +14,9 @@ import pytest
 from simengine.cli.environments.ids import environment_id, is_environment
 from simengine.cli.main import main
 from simengine.cli.options.errors import UsageError
-from tests.checkout import PYTHONPATH
 from tests.cli import own_task
 from tests.cli.refusals import assert_refused
+from tests.helpers.checkout import PYTHONPATH
 
 COMMANDS = (["run", "--worlds", "2", "--steps", "2"], ["view", "--worlds", "2", "--no-browser"], ["train"])
 
@@ -77,7 +77,7 @@ def test_ids_of_gymnasium_are_for_some_commands_only() -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["simengine/Ants-v5"], "no environment 'simengine/Ants-v5' (did you mean 'simengine/Ant-v5'"),
+        (["simengine/Ants-v5"], "no environment 'simengine/Ants-v5' (did you mean 'simengine/Ant-v5'?)"),
         (["no_such_module:Task-v0"], "module 'no_such_module' cannot be imported (ModuleNotFoundError: No module"),
         (["simengine/Ant-v5", "--import", "broken"], "module 'broken' cannot be imported (RuntimeError: not today)"),
     ],

@@ -20,8 +20,8 @@ from simengine.cli.policies import trained
 from simengine_envs.options import EngineOptions
 from simengine_training.evaluate import FIRST_SEED, evaluate
 from simengine_training.numpy_policy import NumpyPolicy
-from tests import pages
 from tests.cli.refusals import assert_refused
+from tests.helpers import pages
 from tests.training.balance import BALANCING, STILL, linear
 
 SHORT = {"max_episode_steps": 40}

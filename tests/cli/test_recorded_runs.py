@@ -21,9 +21,9 @@ from simengine.cli.main import main
 from simengine.cli.recordings import video
 from simengine.cli.recordings.trajectory import Trajectory
 from simengine.cli.simulations import oracle
-from tests import pages
-from tests.checkout import PYTHONPATH
 from tests.cli.refusals import assert_refused
+from tests.helpers import pages
+from tests.helpers.checkout import PYTHONPATH
 
 HOST = pytest.mark.skipif(bool(available_backends()["host"]), reason="needs a C++ compiler")
 MJCF = """

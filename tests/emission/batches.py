@@ -9,8 +9,8 @@ import pytest
 from simengine import Simulation
 from simengine.emission import store
 from simengine.state.fields import FIELD
+from tests.helpers.oracle import sample
 from tests.models import OWN, gymnasium_path
-from tests.oracle import sample
 
 WORLDS = 5
 STATE = ("qpos", "qvel", "act", "qacc_warmstart", "nstep", "world_status")

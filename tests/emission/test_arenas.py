@@ -10,8 +10,8 @@ from simengine import load_model
 from simengine.backends.host import HostBackend
 from tests.emission.held import arrays_traced, assert_nothing_left_over
 from tests.emission.worlds import ant, ant_start, ants, host, oracle
+from tests.helpers.oracle import sample
 from tests.models import OWN
-from tests.oracle import sample
 
 WORLDS = 150
 

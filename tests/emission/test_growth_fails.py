@@ -10,7 +10,7 @@ import pytest
 from simengine import Simulation, load_model
 from simengine.backends.host import HostBackend
 from simengine.emission import store
-from tests.islands import heap
+from tests.helpers.islands import heap
 from tests.models import OWN
 
 STEPS = 4

@@ -17,10 +17,11 @@ from simengine.kernels import cuda_build, sources
 from simengine.model import ModelTable, load_table
 from simengine.plan.issue import Issue, Issuing
 from simengine.plan.step_plan import StepPlan, has_step_kernel, plan_step
-from simengine_scheduler import KernelCall, Trace
+from simengine_scheduler import KernelCall, Options, Segments, Trace
 from simengine_scheduler.core import Emitter
+from simengine_scheduler.executors import AutoExecutor
 from tests.emission.test_memory import GpuOnPaper
-from tests.islands import heap
+from tests.helpers.islands import heap
 from tests.models import OWN, gymnasium_path
 
 NOTHING = frozenset[str]()
@@ -86,13 +87,13 @@ def test_what_would_take_much_memory_is_stepped_by_lists() -> None:
 
 def test_what_is_issued_for_steps() -> None:
     engine = engine_of((gymnasium("hopper"), 8))
-    steps_and_counts = names(engine)
-    assert len(steps_and_counts) == 2
-    assert names(engine, rounds=5) == steps_and_counts
+    whole = names(engine)
+    assert len(whole) == 1
+    assert names(engine, rounds=5) == whole
     by_kernels = names(engine, whole=False)
     assert len(by_kernels) > 8
-    assert names(engine, rounds=3, keep=frozenset({"xpos"}))[:2] == steps_and_counts
-    assert len(names(engine, rounds=3, keep=frozenset({"xpos"}))) == 2 + len(by_kernels)
+    assert names(engine, rounds=3, keep=frozenset({"xpos"}))[:1] == whole
+    assert len(names(engine, rounds=3, keep=frozenset({"xpos"}))) == 1 + len(by_kernels)
     assert len(names(engine, keep=frozenset({"xpos"}))) == len(by_kernels)
 
 
@@ -112,7 +113,9 @@ class Taken:
 
     def run(self, emitters: Iterable[Emitter]) -> Trace:
         self.runs.append([item.name for emitter in emitters for item in emitter if isinstance(item, KernelCall)])
-        return Trace(self.name, "off")
+        trace = Trace(self.name, "off")
+        trace.counters.calls = len(self.runs[-1])
+        return trace
 
     def synchronize(self) -> None:
         """Nothing is under way."""
@@ -127,6 +130,96 @@ def test_workers_are_given_kernels_one_by_one() -> None:
         taken = Taken(executor)
         engine.step(1, NOTHING, {}, taken)
         assert taken.runs[0] == names(engine, whole=whole)
+
+
+def test_kernels_of_groups_that_pause_in_turn_stay_in_kept_graphs() -> None:
+    hopper = gymnasium("hopper")
+    engine = engine_of(*[(hopper, 2)] * 4)
+
+    def asleep() -> list[bool]:
+        return [bool(store.sleep_flag().ptr and store._asleep and store._asleep[0]) for store in engine.stores.values()]
+
+    def issued(*paused: int, name: str = "graph-cached", keep: frozenset[str] = NOTHING) -> int:
+        engine.paused = set(paused)
+        taken = Taken(name)
+        engine.step(1, keep, {}, taken)
+        return len(taken.runs[0])
+
+    assert issued(1) == 4
+    assert asleep() == [False, True, False, False]
+    assert issued(1, name="streams") == 3  # for which each launch takes time
+    assert not any(asleep())
+    assert issued(2, 3) == 4
+    assert asleep() == [False, False, True, True]
+    assert issued(0, 1, 2, 3) == 0  # most groups pause
+    of_lists = issued(1, keep=frozenset({"xpos"}))  # the last step is made by kernels that do not read the flag
+    assert of_lists % 3 == 0
+    assert not any(asleep())
+    assert [issued(0) for _ in range(9)] == [4] * 8 + [3]  # and group 0 goes on pausing
+    assert not any(asleep())
+    assert issued() == 4
+
+
+def test_auto_compares_the_times_of_calls_that_have_work() -> None:
+    """Where it tries kept graphs, kernels of groups that pause stay in their lists, and do not count."""
+    made: dict[str, Taken] = {}
+    options = Options(segments=Segments(), candidates="graph-cached+streams")
+    auto = AutoExecutor(options, lambda name, _: made.setdefault(name, Taken(name)))  # type: ignore[arg-type,return-value]
+    engine = engine_of(*[(gymnasium("hopper"), 2)] * 4)
+    for step in range(64):
+        engine.paused = {step % 4}
+        engine.step(1, NOTHING, {}, auto)
+    assert {len(run) for run in made["graph-cached"].runs} == {4}
+    assert {len(run) for run in made["streams"].runs} == {3}
+    assert auto._tried.calls / auto._tried.runs == 3
+
+
+def test_counts_of_whole_steps_are_added_up_once_somebody_asks() -> None:
+    engine = engine_of((gymnasium("hopper"), 8))
+    taken = engine.executor = Taken("serial")  # type: ignore[assignment]
+    engine.step(3, NOTHING, {})
+    assert not engine.has_bad_worlds()
+    assert "scan" not in [name for run in taken.runs for name in run]
+    engine.emitters[0][0].bad[0] = 1  # as a kernel does that has flagged a world
+    for _ in range(2):
+        taken.runs.clear()
+        engine.step(1, NOTHING, {})
+        assert engine.has_bad_worlds()
+        assert engine.bad_worlds(0) == 1
+        engine.counts(0)
+        assert taken.runs[1:] == [["scan"]]
+
+
+def test_a_step_that_is_made_again_and_again_has_the_calls_of_the_groups_that_there_are() -> None:
+    engine = engine_of((gymnasium("hopper"), 8))
+    whole, by_kernels = names(engine), names(engine, whole=False)
+    taken = engine.executor = Taken("serial")  # type: ignore[assignment]
+
+    def logged() -> list[str]:
+        return [entry.name for entry in engine.last_kernel_list()]
+
+    def issued() -> list[str]:
+        taken.runs.clear()
+        engine.step(1, NOTHING, {})
+        assert [logged()] == taken.runs
+        return logged()
+
+    assert issued() == issued() == whole
+    engine.step(1, frozenset({"xpos"}), {})
+    assert logged() != whole
+    assert issued() == whole
+    engine.lists()
+    assert logged() == by_kernels
+    assert issued() == whole
+    engine.forward()
+    assert logged() != whole
+    assert issued() == whole
+    added = engine.add(gymnasium("hopper"), 3)
+    assert issued() == 2 * whole
+    engine.remove(added)
+    assert issued() == whole
+    engine.paused.add(0)
+    assert issued() == []
 
 
 def asked_shapes(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:

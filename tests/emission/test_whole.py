@@ -13,7 +13,7 @@ from simengine_scheduler import make_executor
 from tests.emission.batches import KEEP, STATE, batch, bits, with_room
 from tests.emission.held import arrays_traced, assert_nothing_left_over
 from tests.emission.lists import written
-from tests.islands import heap
+from tests.helpers.islands import heap
 from tests.models import gymnasium_path
 
 NAMES = ("hopper", "half_cheetah", "dual", "crates", "actuators", "ragdoll")

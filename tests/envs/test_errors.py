@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import gymnasium
@@ -163,6 +164,19 @@ def test_wrong_argument(make: Any, arguments: dict[str, Any], error: type[Except
 def test_wrong_argument_of_the_vector_environment(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         vector(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("array", "command"), [("torch", "pip install torch"), ("cupy", "pip install 'simengine[cuda13]'")]
+)
+def test_a_missing_library_of_arrays_is_named_with_what_installs_it(
+    array: str, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, array, None)
+    with pytest.raises(ImportError, match=f"^array='{array}' needs .* cannot be imported .*") as caught:
+        vector(array=array)
+    assert f"install it with: {command}" in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("number", [2.5, "2"])

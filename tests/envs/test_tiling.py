@@ -10,7 +10,7 @@ import pytest
 
 from simengine_envs import SingleEnv
 from simengine_envs.tiling import drawn_worlds, grid, tiled
-from tests import pages
+from tests.helpers import pages
 
 SIZE = {"width": 32, "height": 24, "backend": "host"}
 

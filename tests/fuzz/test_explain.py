@@ -17,7 +17,7 @@ from simengine.fuzz.gaps import in_dropped_gaps
 from simengine.fuzz.judge import Outcome, judge
 from simengine.fuzz.perturbed import Perturbed
 from simengine.simulation import Simulation
-from tests.checkout import ROOT
+from tests.helpers.checkout import ROOT
 
 CORPUS = ROOT / "tests" / "corpus"
 CORNERS = " ".join(f"{x} {y} {z}" for x in (-0.1, 0.1) for y in (-0.1, 0.12) for z in (-0.1, 0.1))

@@ -21,7 +21,7 @@ from simengine.fuzz.judge import Outcome, judge
 from simengine.fuzz.limits import slack_of
 from simengine.fuzz.mutate import mutate
 from simengine.fuzz.shrink import shrink
-from tests.checkout import ROOT
+from tests.helpers.checkout import ROOT
 
 CORPUS = ROOT / "tests" / "corpus"
 PENDULUM = """

@@ -63,7 +63,7 @@ def test_no_hash_depends_on_the_shards(name: str) -> None:
 def test_no_hash_depends_on_the_width_of_vectors(name: str, flags: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows take a multiple of four words, and a vector may have two, four, eight or sixteen."""
     wide = serial(name, "float64").hash
-    monkeypatch.setenv("CXXFLAGS", f"-O1 {flags}")
+    monkeypatch.setenv("CXXFLAGS", f"-Og {flags}")
     assert play.play(CASES[name], "host", "serial", "float64").hash == wide
 
 

@@ -15,7 +15,7 @@ import mujoco
 import numpy as np
 
 from simengine.model import ModelTable, load_table
-from tests.oracle import NEAR, PAIR_NAMES, Sample, collect, limit_gaps, oracle_model, sample
+from tests.helpers.oracle import NEAR, PAIR_NAMES, Sample, collect, limit_gaps, oracle_model, sample
 
 LINKS, BODIES = 14, 4
 """Numbers of the heap's hinges, in a chain that hangs on a slide, and of its free bodies."""

@@ -11,7 +11,7 @@ from simengine.plan import step_plan
 from simengine.zoo import pile_xml
 from tests.gpu.compare import CUDA, cuda_only, state_bits
 from tests.gpu.test_wide_worlds import snake
-from tests.humanoids import humanoid_xml
+from tests.helpers.humanoids import humanoid_xml
 
 ARMS, LINKS = 8, 9
 

@@ -18,8 +18,13 @@ WORLDS = 4
 
 
 @pytest.fixture(autouse=True)
-def _registered() -> None:
+def _first_gpu() -> None:
+    """GPU 0 is current at the start of a test. JAX leaves the last one current when it starts."""
+    import cupy
+
     simengine_envs.register_envs()
+    jax.devices()
+    cupy.cuda.Device(0).use()
 
 
 def on_processor(shape: tuple[int, ...]) -> jax.Array:
@@ -82,11 +87,44 @@ def test_an_environment_on_a_gpu_refuses_actions_of_the_host(kind: str, gpu: jax
         env.step(torch.zeros((WORLDS, 6), device="cuda"))
 
 
-def test_arrays_on_another_gpu_are_refused() -> None:
+@pytest.fixture
+def _two_gpus() -> None:
     import cupy
 
     if cupy.cuda.runtime.getDeviceCount() < 2:
         pytest.skip("there is one GPU")
+
+
+@pytest.mark.usefixtures("_two_gpus")
+@pytest.mark.parametrize("executor", ["serial", "streams", "graph-cached", "pipeline", "device", "auto"])
+def test_a_simulation_stays_on_its_gpu_whichever_is_current(executor: str) -> None:
+    import cupy
+
+    masses = np.linspace(1, 2, WORLDS * 8).reshape(WORLDS, 8)
+
+    def steps(current: int) -> tuple[np.ndarray, np.ndarray]:
+        sim: Any
+        cupy.cuda.Device(0).use()
+        with simengine.Simulation("half_cheetah", num_worlds=WORLDS, backend="cuda", executor=executor) as sim:
+            cupy.cuda.Device(current).use()
+            sim.set_state(qvel=np.ones((WORLDS, 9)))
+            sim.set_params(body_mass=masses)
+            sim.step(3, ctrl=np.full((3, WORLDS, 6), 0.5))
+            sim.reset([1])
+            sim.step()
+            params = sim.params("body_mass")
+            assert sim.qpos.device.id == params.device.id == 0
+            assert cupy.cuda.Device().id == current
+            return sim.qpos.get(), params.get()
+
+    for here, there in zip(steps(0), steps(1), strict=True):
+        np.testing.assert_array_equal(here, there)
+
+
+@pytest.mark.usefixtures("_two_gpus")
+def test_arrays_on_another_gpu_are_refused() -> None:
+    import cupy
+
     sim = simengine.Simulation("half_cheetah", num_worlds=WORLDS, backend="cuda")
     with cupy.cuda.Device(1):
         there = cupy.zeros((WORLDS, 9), "float32")

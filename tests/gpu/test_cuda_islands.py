@@ -7,7 +7,7 @@ import pytest
 
 from simengine import Simulation, check_model, load_model
 from tests.gpu.compare import cuda_only
-from tests.islands import dropped, every_row, heap, pile, roped
+from tests.helpers.islands import dropped, every_row, heap, pile, roped
 
 MODELS = {"heap": heap(20), "heap by RK4": heap(20, integrator="RK4"), "every row": every_row(roped(heap(12)))}
 

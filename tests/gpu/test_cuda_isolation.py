@@ -18,8 +18,8 @@ from simengine_scheduler.cuda.patience import Stalled
 from tests.emission.worlds import BALL
 from tests.gpu.compare import cuda_only, to_host
 from tests.models import OWN
-from tests.test_bad_input import CALLS
-from tests.test_sizes import MOCAP, TOLERANCE, WITHOUT_DOFS, WITHOUT_GEOMS, chains, plates
+from tests.physics.test_sizes import MOCAP, TOLERANCE, WITHOUT_DOFS, WITHOUT_GEOMS, chains, plates
+from tests.simulation.test_bad_input import CALLS
 
 ISSUED: dict[str, dict[str, Any]] = {
     "whole": {"executor": "graph-cached"},

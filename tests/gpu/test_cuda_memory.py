@@ -12,7 +12,7 @@ from simengine import Simulation, load_model
 from simengine.emission import store
 from simengine.state.fields import FIELDS
 from tests.gpu.compare import cuda_only
-from tests.islands import heap
+from tests.helpers.islands import heap
 from tests.models import OWN
 
 UNIT = 512  # bytes of which CuPy's pool makes its blocks

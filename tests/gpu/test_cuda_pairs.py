@@ -9,8 +9,8 @@ import pytest
 from simengine import Model, Simulation, check_model, load_model
 from simengine.zoo import pile_xml
 from tests.gpu.compare import cuda_only
-from tests.medley import medley
-from tests.test_found_pairs import assert_same_contacts, dropped, evaluated, forced, heap
+from tests.helpers.medley import medley
+from tests.physics.collision.test_found_pairs import assert_same_contacts, dropped, evaluated, forced, heap
 
 
 @cuda_only

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.gpu.compare import cuda_only
-from tests.params import errors
+from tests.helpers.params import errors
 
 
 @cuda_only

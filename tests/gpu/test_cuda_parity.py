@@ -11,8 +11,8 @@ from simengine import Model, Simulation
 from simengine.state.fields import FIELDS
 from tests.gpu.cases import NAMES, case, coverage
 from tests.gpu.compare import TOLERANCE, Worst, both, cuda_only, to_host
-from tests.oracle import CONTACT_FIELDS, ROW_FIELDS, STATE_FIELDS
-from tests.test_parity_steps import compiled, relative_errors, trajectory
+from tests.helpers.oracle import CONTACT_FIELDS, ROW_FIELDS, STATE_FIELDS
+from tests.physics.test_parity_steps import compiled, relative_errors, trajectory
 
 names = pytest.mark.parametrize("name", NAMES)
 dtypes = pytest.mark.parametrize("dtype", ["float64", "float32"])

@@ -9,7 +9,7 @@ import pytest
 
 from simengine import Simulation
 from tests.gpu.compare import to_host
-from tests.test_saved_state import MOVING, bits, prepared
+from tests.simulation.test_saved_state import MOVING, bits, prepared
 
 
 @pytest.mark.gpu

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from simengine import Simulation
-from tests.checkout import PYTHONPATH, ROOT
 from tests.emission.worlds import ant, ant_start
 from tests.gpu.compare import both, cuda_only, state_bits, to_host
+from tests.helpers.checkout import PYTHONPATH, ROOT
 
 WORLDS = 500
 

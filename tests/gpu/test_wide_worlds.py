@@ -7,7 +7,7 @@ import pytest
 from simengine import Simulation, check_model, load_model
 from simengine.zoo import pile_xml
 from tests.gpu.compare import CUDA, cuda_only, state_bits
-from tests.humanoids import humanoid_xml
+from tests.helpers.humanoids import humanoid_xml
 
 LINKS = 38
 

@@ -15,6 +15,8 @@ struct Model {
     for (int i = 0; i < nv(); ++i) words += (depth(i) + 4) & ~3;
     return words;
   }
+  int nvp() const { return (nv() + 3) & ~3; }
+  int njoined() const { return nvp() * (nvp() + 4) / 2; }  // one branch has all dofs
   int depth(int i) const { return parent[size_t(i)] < 0 ? 0 : 1 + depth(parent[size_t(i)]); }
   bool above(int j, int i) const { return i == j || (i > j && parent[size_t(i)] >= 0 && above(j, parent[size_t(i)])); }
   const int* dof_parentid() const { return parent.data(); }
@@ -88,7 +90,7 @@ Result by_warp(const Problem& p, real scale) {
   Result result;
   const size_t n = size_t(p.n);
   result.gradient.assign(n, 0), result.x.assign(n, 0), result.product.assign(n, 0);
-  std::vector<Vec4> memory(n * n / 4 + 4 * n + 64);  // its alignment is that of four numbers
+  std::vector<Vec4> memory(n * n / 4 + 5 * n + 64);  // its alignment is that of four numbers
   run_warp([&] {
     real* words = &memory[0].x;
     const auto together = [&](int r) { return r < p.first ? 1 : r == p.first ? p.nrow - p.first : 0; };

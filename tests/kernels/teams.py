@@ -131,6 +131,7 @@ def arguments(
     values: dict[str, Argument] = {
         **{"header": memory.header, "begin": FRONT, "n": memory.num_worlds, "shard_size": memory.num_worlds},
         **{"steps": len(controls), "controls_stride": controls[0].size, "worlds_in_warp": 1},
+        "asleep": None,
         **{"evaluations": 4 if model.opt_integrator == "rk4" else 1},
         **{"shared_rows": shared_rows, "global_words_per_world": far.words, "scratch_words": near.words},
         **{f"at_{name}": offset for name, offset in near.offsets.items()},
@@ -171,8 +172,8 @@ def run_under(sanitizer: str, kernel: StepKernel, memory: Memory, slots: list[Ar
     source = teams_source(kernel) + RUNNER.replace("KERNELS", kernel.name)
     options = (
         "-std=c++17",
-        "-O1",
-        "-g",
+        "-Og",
+        "-g1",
         "-pthread",
         *host_build.NO_CONTRACTION,
         "-fno-strict-aliasing",

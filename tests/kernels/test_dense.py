@@ -13,7 +13,7 @@ import simengine
 HERE = Path(__file__).parent
 PACKAGE = Path(simengine.__file__).parent
 INCLUDES = [f"-I{folder}" for folder in (PACKAGE / "kernels", PACKAGE / "physics" / "math", HERE)]
-OPTIONS = ("-std=c++17", "-O1", "-g", "-ffp-contract=off", "-fsanitize=thread", "-Wno-unknown-pragmas", "-pthread")
+OPTIONS = ("-std=c++17", "-Og", "-g1", "-ffp-contract=off", "-fsanitize=thread", "-Wno-unknown-pragmas", "-pthread")
 
 
 def passes(program: Path, source: str, arguments: int | Iterable[int], *options: str) -> str:
@@ -45,3 +45,8 @@ def test_a_warp_with_two_rows_in_a_lane_finds_newton_directions(tmp_path: Path, 
 @pytest.mark.parametrize("rows", [40, 70])
 def test_a_warp_with_entries_along_branches_finds_newton_directions(tmp_path: Path, rows: int) -> None:
     passes(tmp_path / "branches", "branches_of_threads.cpp", [rows, 6])
+
+
+@pytest.mark.sanitizer
+def test_a_warp_solves_blocks_in_registers_and_in_memory(tmp_path: Path) -> None:
+    passes(tmp_path / "blocks", "blocks_of_threads.cpp", 4)

@@ -78,6 +78,7 @@ def rows_after(name: str, dtype: str, shared_rows: int) -> np.ndarray:
         assert ours.tobytes() == theirs.tobytes(), f"{field} has other bits"
     counts = memory.own("counts").reshape(NUM_COLUMNS, WORLDS)
     assert dict(zip(COLUMNS, counts.sum(1).tolist(), strict=True)) == sim.schedule.counts()
+    assert memory.arrays["totals_host"].ravel()[COLUMNS.index("bad")] == 1
     assert [status > 0 for status in memory.own("world_status")] == [False, False, True]
     assert memory.own("nstep")[:-1].tolist() == [BEFORE + STEPS] * (WORLDS - 1)
     return counts[COLUMNS.index("nefc"), :-1]

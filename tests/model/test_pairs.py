@@ -11,8 +11,8 @@ import pytest
 from simengine.model import ModelTable, load_table
 from simengine.model.pairs import geom_pairs, pair_table
 from simengine.model.rows import row_table
+from tests.helpers.oracle import sample
 from tests.models import OWN, compile_model
-from tests.oracle import sample
 
 FILTERS = """
 <mujoco model="filters">

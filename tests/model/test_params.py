@@ -10,8 +10,8 @@ import pytest
 
 from simengine.model import load_table
 from simengine.model.params import MASSES, PARAMS, WorldParameters, together
+from tests.helpers.params import turns_or_shifts, unmark
 from tests.models import OWN, gymnasium_path
-from tests.params import turns_or_shifts, unmark
 
 NAMES = (
     "ant",

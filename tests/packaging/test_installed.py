@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.checkout import ROOT, SOURCES
+from tests.helpers.checkout import ROOT, SOURCES
 
 USER_PROGRAM = Path(__file__).with_name("user_program.py")
 NAMES = ("scheduler", "envs", "training", "configs")

@@ -14,13 +14,14 @@ from simengine.plan.evaluation import Await, Launch, only_for
 from simengine.plan.every_kernel import all_kernels
 from simengine.plan.issue import Issue, decide_issuing
 from simengine.plan.scratch import scratch_plan, works_in_global_memory
+from simengine.plan.selection import MERGED_WORLDS
 from simengine.plan.step_plan import StepPlan, plan_step
 from simengine.plan.tiles import COUNTING_KERNELS
 from simengine.plan.variants import with_branches
 from simengine.zoo import pile_xml
 from tests.emission.test_memory import GpuOnPaper
-from tests.humanoids import humanoid_xml
-from tests.islands import heap
+from tests.helpers.humanoids import humanoid_xml
+from tests.helpers.islands import heap
 from tests.models import OWN, gymnasium_path
 
 NOTHING = frozenset[str]()
@@ -144,10 +145,9 @@ def test_large_worlds_of_one_tree_have_matrices_along_branches_and_no_factor() -
     model, gpu = load_table(humanoid_xml(70, 'noslip_iterations="2"')), GpuOnPaper()
     plan = plan_step(model, 512, gpu, "float32", decide_issuing([model], gpu, "auto", "auto", {}), shards=1)
     kernels = plan.kernels(NOTHING)
-    assert {k.name for k in kernels if k.solves_symmetric} == {k.name for k in kernels if k.along_branches} - {
-        "noslip_branches"
-    }
-    assert "noslip_branches" in {k.name for k in kernels}
+    others = {"noslip_branches", "inertia_general_branches"}
+    assert {k.name for k in kernels if k.solves_symmetric} == {k.name for k in kernels if k.along_branches} - others
+    assert others <= {k.name for k in kernels}
     assert not any("qLD" in (*k.reads, *k.produced) for k in kernels)
     assert "only_factor_m" in {k.name for k in plan.kernels(frozenset({"qLD"}))}
 
@@ -222,13 +222,14 @@ def test_backend_jax_has_no_plan() -> None:
 def test_a_block_works_on_many_tendons(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not any("by_block" in call for call in calls(on_gpu("ragdoll", 64)))
     monkeypatch.setattr("simengine.plan.step_plan.FEWEST_ENTRIES_OF_A_BLOCK", 1)
-    apart = on_gpu("ragdoll", 64)
+    apart = on_gpu("ragdoll", 8192)
     found = calls(apart)
     assert found.index("tendons_by_block") < found.index("actuators_by_block")
     (smooth,) = (call for call in found if call.startswith("smooth"))
     assert smooth.startswith("smooth_driven")
     assert found.index("actuators_by_block") < found.index(smooth)
     kernels = {kernel.name: kernel for kernel in apart.kernels(NOTHING)}
+    assert "forces_driven" in calls(on_gpu("ragdoll", 64))
     assert not works_in_global_memory(kernels["tendons_by_block"], apart.lanes, apart.backend)
 
 
@@ -237,3 +238,14 @@ def test_fields_whose_zeros_nobody_writes_are_in_memory() -> None:
     kernels = {"ten_J": (*of_gpu, *COUNTING_KERNELS), "actuator_moment": of_gpu}
     for name, producing in kernels.items():
         assert not [kernel.name for kernel in producing if name in kernel.in_scratch]
+
+
+def test_small_shards_have_more_lanes_for_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("simengine.plan.step_plan.FEWEST_PAIRS_OF_A_BLOCK", 1)
+    few, some, many = (calls(on_gpu("rubble", worlds)) for worlds in (512, MERGED_WORLDS, 2 * MERGED_WORLDS))
+    for name, there in {
+        "list_by_block_no_hfields": (True, True, False),
+        "depth_by_warp": (True, True, False),
+        "touch_in_eight": (True, False, False),
+    }.items():
+        assert (name in few, name in some, name in many) == there

@@ -57,7 +57,9 @@ extern "C" __global__ void mix(int parts, int strided, int kind, long long cycle
 }
 """
 PARTS, BUFFERS = 64, 6
-FORMS = pytest.mark.parametrize("form", [{}, {"merged": True, "watchdog": 300.0}], ids=["classes", "one_launch"])
+FORMS = pytest.mark.parametrize(
+    "form", [{}, {"merged": True, "watchdog": 300.0}, {"ready": True}], ids=["classes", "one_launch", "ready"]
+)
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from simengine_scheduler.registry import EXECUTORS
-from tests.checkout import PYTHONPATH, ROOT
+from tests.helpers.checkout import PYTHONPATH, ROOT
 
 GUIDE = ROOT / "docs" / "scheduler.md"
 

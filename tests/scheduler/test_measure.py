@@ -57,6 +57,29 @@ def test_figures_of_a_device() -> None:
     assert streams.concurrency > 1 >= serial.concurrency
 
 
+def test_trials_have_runs_that_follow_each_other_as_those_that_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Deciding(SerialExecutor):
+        runs = 0
+
+        @property
+        def undecided(self) -> bool:
+            return self.runs < 5
+
+        def run(self, emitters: Any) -> Trace:
+            self.runs += 1
+            return super().run(emitters)
+
+    workload, asked = population(), list[int]()
+    run = workload.run
+    monkeypatch.setattr(workload, "run", lambda executor, steps: (asked.append(steps), run(executor, steps))[1])
+    monkeypatch.setitem(EXECUTORS, "deciding", Deciding)
+    _, figures = measure(workload, [Spec.parse("serial"), Spec.parse("deciding")], PLAN)
+    assert figures.good
+    of_serial = [PLAN.warmup, PLAN.steps, *[1] * (3 + PLAN.traces)]
+    assert asked[: len(of_serial)] == of_serial
+    assert asked[len(of_serial) :][:4] == [PLAN.steps, PLAN.steps, PLAN.warmup, PLAN.steps]
+
+
 class Wrong(SerialExecutor):
     """Leaves the last call of every run out, and does not record it."""
 

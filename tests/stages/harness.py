@@ -19,7 +19,9 @@ from simengine.model import ModelTable
 from simengine.model.blob import pack_models
 from simengine.plan.every_kernel import all_kernels
 from simengine.plan.tiles import COUNTING_KERNELS, REST_KERNELS, TILED_KERNELS
-from simengine.state.fields import COLUMNS_OF, FIELD, FIELDS, PAIR_COLUMNS, Field, entry_shape
+from simengine.state.field import Field
+from simengine.state.fields import COLUMNS_OF, FIELD, FIELDS, entry_shape
+from simengine.state.pair_fields import PAIR_COLUMNS
 
 FRONT, BACK = 3, 2
 """Numbers of unused worlds before and after the shard."""

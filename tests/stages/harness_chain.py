@@ -14,7 +14,7 @@ from simengine.model.table import PAIR_TYPES
 from simengine.physics.stage import Stage
 from simengine.plan import catalogue
 from simengine.state.fields import FIELD, FIELDS
-from tests.oracle import Sample, oracle_model, sample, undecided
+from tests.helpers.oracle import Sample, oracle_model, sample, undecided
 from tests.stages.harness import FRONT, Argument, Memory, arguments, call, list_worlds
 
 MODELS = (
@@ -149,8 +149,10 @@ def fused_calls(
     first = (catalogue.POSES_GENERAL, catalogue.POSITION_GENERAL, *siteless, *lean, catalogue.SCAN_KERNEL)
     # the kernel of the transmission alone would overwrite what adhesion has added to actuator_moment
     asked = [k for k in catalogue.ON_DEMAND if not model.has_adhesion or "actuator_moment" not in k.produced]
-    in_three = () if model.general_smooth or model.has_adhesion else catalogue.smooth_in_three(model.has_fluid)
-    parts = [k for k in in_three if k.name in null]
+    in_three = catalogue.smooth_in_three(model.general_smooth, model.has_fluid, driven=False)
+    by_block = (catalogue.TENDONS_BY_BLOCK, catalogue.ACTUATORS_BY_BLOCK, catalogue.SMOOTH_DRIVEN)
+    apart = (*in_three, *(by_block if model.general_smooth else ()))
+    parts = [k for k in apart if k.name in null and not model.has_adhesion]
     light = (catalogue.NARROW_LIGHT, catalogue.NARROW_OWN_ADDRESSES)
     motion, pairs = (fused_smooth, *parts, *asked, *sensing[:-1]), (*light, *catalogue.NARROW.values())
     for kernel in (*first, *((*pairs, *motion) if model.has_adhesion else (*motion, *pairs))):

@@ -26,8 +26,8 @@ from simengine.physics.stage import Stage
 from simengine.physics.tendons.lengths_jax import length_rows
 from simengine.plan.catalogue import INTEGRATORS, SOLVERS, STAGES
 from simengine.state.fields import COLUMNS, FIELD, NUM_COLUMNS, NUM_SUMS, ROW_CLASSES, STATUS
-from tests.once import once
-from tests.oracle import jax_fields, oracle_model, quick_jit
+from tests.helpers.once import once
+from tests.helpers.oracle import jax_fields, oracle_model, quick_jit
 from tests.stages.harness import FRONT, Memory
 from tests.stages.harness_chain import decided, prepared, serves
 

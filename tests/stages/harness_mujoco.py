@@ -11,7 +11,7 @@ from simengine.model import ModelTable
 from simengine.model.sensors import measured_in
 from simengine.physics.stage import Stage
 from simengine.state.fields import FIELD
-from tests.oracle import STATE_FIELDS, Sample, collect, oracle_model
+from tests.helpers.oracle import STATE_FIELDS, Sample, collect, oracle_model
 from tests.stages.harness import Memory
 from tests.stages.harness_chain import decided
 

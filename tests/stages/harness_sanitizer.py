@@ -114,7 +114,7 @@ def build_tiled(kernel: Kernel, dtype: str, flags: Sequence[str], edit: Edit = s
 def build_runner(source: str, dtype: str, lanes: int, flags: Sequence[str]) -> Path:
     """The program of a source that ends with the runner."""
     path, version = compiler()
-    options = ("-std=c++17", "-O2", "-g", "-pthread", *host_build.NO_CONTRACTION, "-fno-strict-aliasing", "-w")
+    options = ("-std=c++17", "-Og", "-g1", "-pthread", *host_build.NO_CONTRACTION, "-fno-strict-aliasing", "-w")
     command = [path, *options, *host_build.native_flags(), *defines(dtype, lanes), *flags, "-x", "c++", "-"]
 
     def compiled(target: Path) -> None:

@@ -19,7 +19,7 @@ from simengine.model.table import PAIR_SLOTS, PAIR_TYPES
 from simengine.physics.stage import Stage
 from simengine.plan import catalogue
 from simengine.state.fields import FIELD, STATUS
-from tests.oracle import COMMON_PAIRS, coverage, oracle_model
+from tests.helpers.oracle import COMMON_PAIRS, coverage, oracle_model
 from tests.stages.harness import FRONT, WORLD_SPACES, Memory, arguments, call, changed, list_worlds
 from tests.stages.harness_chain import (
     BY_NAME,

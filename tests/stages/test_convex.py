@@ -21,8 +21,8 @@ from simengine.errors import UnsupportedModelError
 from simengine.model import ModelTable, load_table
 from simengine.physics.collision.narrowphase_jax import narrowphase
 from simengine.physics.kinematics.kinematics_jax import kinematics
+from tests.helpers.oracle import quick_jit
 from tests.models import compile_model, gymnasium_path
-from tests.oracle import quick_jit
 from tests.stages.contacts import Found, by_host, by_mujoco
 from tests.stages.convex_pairs import PAIRS, SHAPES, drawn, model, poses
 

@@ -44,13 +44,21 @@ def run_fused(memory: Memory, integrator: str, rk_stage: int, arena: bool, store
     solver = memory.model.solver
     sensing = (catalogue.SENSE_MOTION, catalogue.SENSE_DISTANCE, catalogue.SENSE_FORCES)
     post = catalogue.post(memory.model.has_general_rows)
-    in_three = (*catalogue.smooth_in_three(False), *catalogue.smooth_in_three(True)[1:2])
-    others = (*catalogue.ON_DEMAND, *POSTS, *sensing, *in_three)
+    three = catalogue.smooth_in_three
+    simple = (*three(False, False, False), *three(False, True, False)[1:2])
+    driven = (
+        catalogue.TENDONS_BY_BLOCK,
+        catalogue.ACTUATORS_BY_BLOCK,
+        catalogue.SMOOTH_DRIVEN,
+        catalogue.FORCES_DRIVEN,
+    )
+    apart = (*simple, *three(True, False, False)[:2], *driven)
+    others = (*catalogue.ON_DEMAND, *POSTS, *sensing, *apart)
     kernels = [k for k in catalogue.step_kernels(integrator, solver) if k not in others]
     kernels.remove(catalogue.finish(integrator, solver, not arena))
     # kernels for sensors, and parts of the smooth motion, read so much that little would be left to leave out
     noslip = (catalogue.NOSLIP_KERNEL,) if memory.model.opt_noslip_iterations else ()
-    after = (*noslip, post, catalogue.TENDON_POST, *((*sensing, *in_three) if stored == "everything" else ()))
+    after = (*noslip, post, catalogue.TENDON_POST, *((*sensing, *apart) if stored == "everything" else ()))
     null = dropped((*kernels, *catalogue.ON_DEMAND, *after), stored)
     for kernel, slots in fused_calls(memory, integrator, rk_stage, arena, null):
         call(kernel, memory, slots)

@@ -15,8 +15,8 @@ from simengine.model import load_table
 from simengine.model.table import PAIRS
 from simengine.physics.collision.narrowphase_jax import narrowphase
 from simengine.physics.kinematics.kinematics_jax import kinematics
+from tests.helpers.oracle import quick_jit
 from tests.models import compile_model
-from tests.oracle import quick_jit
 from tests.stages.contacts import Found, by_host, by_mujoco
 
 SHAPES = (

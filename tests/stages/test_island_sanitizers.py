@@ -10,8 +10,9 @@ import pytest
 
 from simengine.kernels.kernel import Kernel
 from simengine.model import ModelTable, load_table
-from simengine.state.fields import FIELD, LARGE_ISLANDS
-from tests.islands import chain, dropped, heap, prepared
+from simengine.state.fields import FIELD
+from simengine.state.island_fields import LARGE_ISLANDS
+from tests.helpers.islands import chain, dropped, heap, prepared
 from tests.stages.harness import Memory
 from tests.stages.harness_sanitizer import build, execute, record
 from tests.stages.test_sanitizers import KINDS, UNCOMPARED, require

@@ -13,7 +13,7 @@ import pytest
 from simengine.model import ModelTable, load_table
 from simengine.physics.collision.narrowphase_jax import narrowphase
 from simengine.physics.kinematics.kinematics_jax import kinematics
-from tests.oracle import quick_jit
+from tests.helpers.oracle import quick_jit
 from tests.stages.contacts import Found, by_host, by_mujoco
 from tests.stages.lying_pairs import PAIRS, model, poses, touching
 

@@ -9,8 +9,8 @@ import pytest
 
 from simengine.physics.constraints.row_layout_jax import row_layout
 from simengine.physics.solvers.solve_newton_unilateral_jax import solve_newton_unilateral
+from tests.helpers.oracle import check, coverage, jax_fields, oracle_model, quick_jit
 from tests.models import ALL, ALL_IN_DOUBLE_SOME_IN_SINGLE
-from tests.oracle import check, coverage, jax_fields, oracle_model, quick_jit
 
 ROWS = ("efc_J", "efc_pos", "efc_margin", "efc_D", "efc_aref")
 SOLUTION = ("qacc", "efc_force", "qfrc_constraint", "cfrc_ext")

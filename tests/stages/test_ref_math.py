@@ -13,8 +13,8 @@ from simengine.physics.constraints.soft_constraint_jax import clamped_solimp, im
 from simengine.physics.math import quaternion_jax as quaternion
 from simengine.physics.math import tree_jax as tree
 from simengine.physics.math.vector_jax import normalize
+from tests.helpers.oracle import oracle_model
 from tests.models import ALL
-from tests.oracle import oracle_model
 
 RNG = np.random.default_rng(0)
 

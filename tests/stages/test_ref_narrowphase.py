@@ -16,8 +16,8 @@ from simengine.model import ModelTable, load_table
 from simengine.physics.collision.narrowphase_jax import narrowphase
 from simengine.physics.constraints.row_layout_jax import row_layout
 from simengine.physics.kinematics.kinematics_jax import kinematics
+from tests.helpers.oracle import COMMON_PAIRS, check, coverage, jax_fields, oracle_model, quick_jit
 from tests.models import ALL, ALL_IN_DOUBLE_SOME_IN_SINGLE, NAMES
-from tests.oracle import COMMON_PAIRS, check, coverage, jax_fields, oracle_model, quick_jit
 from tests.stages.special_positions import SPECIAL
 
 FIELDS = ("contact_dist", "contact_pos", "contact_frame")

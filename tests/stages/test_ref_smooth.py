@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.helpers.oracle import check, jax_fields, mujoco_fields, oracle_model, sample
 from tests.models import ALL, ALL_IN_DOUBLE_SOME_IN_SINGLE
-from tests.oracle import check, jax_fields, mujoco_fields, oracle_model, sample
 
 STAGES = {
     "kinematics": ("xpos", "xquat", "xmat", "xipos", "ximat", "xanchor", "xaxis", "geom_xpos", "geom_xmat"),

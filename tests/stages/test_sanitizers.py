@@ -17,7 +17,7 @@ from simengine.plan import catalogue
 from simengine.plan.every_kernel import all_kernels
 from simengine.plan.islands import ISLAND_KERNELS
 from simengine.state.fields import FIELD
-from tests.islands import counting, dropped, filled
+from tests.helpers.islands import counting, dropped, filled
 from tests.models import OWN
 from tests.stages.harness import Memory, arguments, call, changed
 from tests.stages.harness_chain import RUNGE_KUTTA, Calls, calls, fused_calls, single, start
@@ -35,7 +35,7 @@ WORLDS = {"ant": 4, "pile": 2, "swimmer": 3, "tendons": 3, "actuators": 3, "dual
 FORMS = ("single", "scratch", "arena")
 OF_LARGE_MODELS = (
     *(catalogue.POSES_SITES, catalogue.TENDONS_BY_BLOCK, catalogue.COUNTING_BY_WARP),
-    *(catalogue.ACTUATORS_BY_BLOCK, catalogue.SMOOTH_DRIVEN),
+    *(catalogue.ACTUATORS_BY_BLOCK, catalogue.SMOOTH_DRIVEN, catalogue.FORCES_DRIVEN),
 )
 """Kernels that take the place of others where a GPU has many tendons, actuators or pairs to work on."""
 
@@ -46,6 +46,10 @@ STEPS = [
     *(("glider", step) for step in ("implicit", "implicitfast")),
 ]
 """Models, and integrators to step them with; without one, an evaluation."""
+_SPREAD = (catalogue.DEPTH_BY_WARP, catalogue.TOUCH_IN_EIGHT)
+SEARCHES = (*catalogue.SEARCHES, catalogue.LIST_BY_BLOCK, catalogue.SEARCHES[1], *_SPREAD, catalogue.SEARCHES[4])
+"""The kernels that search for contacts in large shards, and then those of small ones."""
+
 SUMMED = (
     *("qacc", "efc_force", "efc_jar", "qfrc_constraint", "cfrc_ext", "qpos", "qvel", "qacc_warmstart"),
     *(*RUNGE_KUTTA, "cacc", "cfrc_int", "sensordata", "efc_b"),
@@ -59,7 +63,7 @@ UNCOMPARED = ("solver_niter", "efc_jv", "efc_before", "efc_weight", "listed", "n
 PLAIN = "none, four lanes"
 KINDS = {
     PLAIN: ("float64", 4, ()),
-    "threads": ("float64", 4, ("-fsanitize=thread", "-O1")),
+    "threads": ("float64", 4, ("-fsanitize=thread",)),
     "memory, four lanes": ("float32", 4, ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O0")),
 }
 
@@ -128,7 +132,7 @@ def test_lanes_share_the_prisms_of_height_fields_and_the_search_of_overlapping_m
     for kernel, slots in counting(counted):
         call(kernel, counted, slots)
     memory = filled(Memory(model, dtype, 2, int(counted.own("ncon").sum()), 0), states)
-    searches = [(kernel, arguments(kernel, memory, scalars={"parts": 2})) for kernel in catalogue.SEARCHES]
+    searches = [(kernel, arguments(kernel, memory, scalars={"parts": 2})) for kernel in SEARCHES]
     todo = (*counting(memory), *(searches if model.nsearch else ()), (narrow, arguments(narrow, memory)))
     for stale in ("near_cand", "near_adr", "search_near", "search_found", "search_state"):
         memory.own(stale).fill(77)  # what an earlier step left behind the ends of its lists
@@ -137,7 +141,7 @@ def test_lanes_share_the_prisms_of_height_fields_and_the_search_of_overlapping_m
     result = execute(program, KERNELS, buffers, recorded)
     assert not result.reports, result.reports[:3000]
     assert result.status == 0
-    assert {item.kernel for item in recorded} >= {k.name for k in catalogue.SEARCHES} or pair_type != "convex"
+    assert {item.kernel for item in recorded} >= {k.name for k in SEARCHES} or pair_type != "convex"
     for field in ("near_cand", "near_adr", "nefc", "contact_cand"):
         np.testing.assert_array_equal(result.buffers[field], memory.arrays[field], err_msg=field)
     for field in ("contact_dist", "contact_pos", "contact_frame"):
@@ -146,7 +150,7 @@ def test_lanes_share_the_prisms_of_height_fields_and_the_search_of_overlapping_m
 
 
 def test_every_kernel_is_run() -> None:
-    ran = {kernel.name for kernel in catalogue.SEARCHES}  # by the test of lanes that share searches
+    ran = {kernel.name for kernel in SEARCHES}  # by the test of lanes that share searches
     for (name, integrator), form in product(STEPS, FORMS):
         _, recorded = record(*programs(name, "float64", integrator, form))
         ran |= {item.kernel for item in recorded}

@@ -14,7 +14,7 @@ from simengine import Simulation, load_model
 from simengine.errors import UnsupportedModelError
 from simengine.physics.kinematics.kinematics_jax import kinematics
 from simengine.physics.sensors.sensor_distance_jax import sensor_distance
-from tests.oracle import quick_jit
+from tests.helpers.oracle import quick_jit
 from tests.stages.distance_pairs import CUTOFF, PAIRS, by_mujoco, model, poses
 
 STATES = 200

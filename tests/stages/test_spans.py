@@ -47,7 +47,7 @@ def near(monkeypatch: pytest.MonkeyPatch, flag: str, dtype: str) -> list[np.ndar
     memory = Memory(load_table(mj), dtype, WORLDS, 2000, 0)
     memory.set({"qpos": qpos.reshape(WORLDS, -1), "world_status": np.zeros(WORLDS, np.int32)})
     with monkeypatch.context() as patch:
-        patch.setenv("CXXFLAGS", f"-O1 {flag}")
+        patch.setenv("CXXFLAGS", f"-Og {flag}")
         function.cache_clear()
         for name in ("kinematics", "collision_general"):
             call(single(name), memory, arguments(single(name), memory))

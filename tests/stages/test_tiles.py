@@ -15,8 +15,8 @@ from simengine.physics.solvers.solve_newton_unilateral import SOLVE_NEWTON_UNILA
 from simengine.plan import catalogue, tiles
 from simengine.state.fields import FIELD, ROW_CLASSES
 from tests.gpu import memories
+from tests.helpers.oracle import sample
 from tests.models import compile_model
-from tests.oracle import sample
 from tests.stages import harness
 from tests.stages.harness import Argument, Memory, arguments, call, changed
 from tests.stages.harness_chain import calls, most_rows, rk_scalars, start, state_fields

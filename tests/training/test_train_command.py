@@ -15,7 +15,7 @@ import pytest
 from simengine.backends.select import available_backends
 from simengine.cli.main import main
 from simengine_training import NumpyPolicy, run
-from tests import pages
+from tests.helpers import pages
 from tests.training import point
 
 SMALL = ["num_envs=8", "rollout_steps=16", "total_steps=384", "minibatches=4", "hidden_sizes=[8]"]

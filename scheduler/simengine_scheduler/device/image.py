@@ -60,8 +60,9 @@ class Image:
             do not slow down others: `admitted`, `stop`, `has_window`, `gathered`, for each class its next ticket and
             its blocks that have begun, and for each task the tickets that remain. Then come, side by side, for each
             part the tiles that have ended, for each task the number of upstream tasks, and for each task the task that
-            was admitted first after its end.
+            was admitted first after its end. Last come, for each task, its taken tickets.
         remaining, ended, upstream_count, retired: where these begin in the state.
+        taken: where the counters of taken tickets of each task begin, STRIDE apart; None with tickets in program order.
         num_words: how many words hold one bit of each segment.
     """
 
@@ -76,6 +77,7 @@ class Image:
     upstream_count: int
     retired: int
     num_words: int
+    taken: int | None
 
     @property
     def most_words(self) -> int:
@@ -107,6 +109,7 @@ def build_image(
     tiled: bool = True,
     workers_of: WorkersOf | None = None,
     merged: bool = False,
+    ready: bool = False,
     known_words: WordTable | None = None,
 ) -> Image:
     """Return the image of calls in program order.
@@ -118,6 +121,7 @@ def build_image(
         tiled: whether calls wait for single parts where they may.
         workers_of: returns workers that run given bodies, and maybe others; without it, workers run just these bodies.
         merged: whether all bodies are one class, of which one block is the window.
+        ready: whether tickets of any ready task are taken. Calls then wait for whole calls.
         known_words: words of calls of earlier images, so that they are not worked out again.
 
     Raises:
@@ -129,12 +133,12 @@ def build_image(
     most_words = max((count for _, count in spans), default=0)
     of_window = Need(WINDOW_THREADS, _WINDOW_REGISTERS, window_memory(num_words, window, most_words), 1)
     words_of = [count for _, count in places]
-    classes, of_body = _classes(given, words_of, device, workers_of or just_these, of_window, merged)
+    classes, of_body = _classes(given, words_of, device, workers_of or just_these, of_window, merged, ready)
     rows, runs = [], []
     parts = 0
     for i, (call, task) in enumerate(zip(calls, given, strict=True)):
         c, body = of_body[task.body]
-        own = task.tiling.parts(task.tiles) if tiled and call.tiled else 0
+        own = task.tiling.parts(task.tiles) if tiled and call.tiled and not ready else 0
         run = -(-task.tiles // classes[c].blocks)  # taking a ticket costs some 13 ns, and tickets are taken one by one
         count = 0 if task.count is None else address_of(task.count)
         part = (parts, own, task.tiling.kind == "strided", task.tiling.size)
@@ -144,14 +148,16 @@ def build_image(
     tasks = np.array(rows, TASK)
     tickets: list[list[tuple[int, int]]] = [[] for _ in classes]
     for i, task in enumerate(given):
-        tickets[of_body[task.body][0]] += [(i, first) for first in range(0, task.tiles, runs[i])]
+        firsts = (0,) if ready else range(0, task.tiles, runs[i])
+        tickets[of_body[task.body][0]] += [(i, first) for first in firsts]
     remaining = -(-tasks["tiles"] // tasks["run"])
     n = len(calls)
     head = STRIDE * (FIRST_CLASS + OF_CLASS * len(classes))
     ended = head + n * STRIDE
-    state = np.zeros(ended + parts + 2 * n, np.int32)
+    taken = -(-(ended + parts + 2 * n) // STRIDE) * STRIDE
+    state = np.zeros(taken + n * STRIDE if ready else ended + parts + 2 * n, np.int32)
     state[head:ended:STRIDE] = remaining
-    state[ended + parts + n :] = n
+    state[ended + parts + n : ended + parts + 2 * n] = n
     return Image(
         tuple(calls),
         tuple(of._replace(tickets=np.array(own, TICKET)) for of, own in zip(classes, tickets, strict=True)),
@@ -164,6 +170,7 @@ def build_image(
         ended + parts,
         ended + parts + n,
         num_words,
+        taken if ready else None,
     )
 
 
@@ -174,10 +181,11 @@ def _classes(
     workers_of: WorkersOf,
     of_window: Need,
     merged: bool,
+    ready: bool,
 ) -> tuple[list[ResourceClass], dict[DeviceBody, tuple[int, int]]]:
     """Return the resource classes of some tasks, and for each body its class and its number there."""
     made, needs = [], []
-    kinds = _kinds([task.body for task in tasks], merged)
+    kinds = _kinds([task.body for task in tasks], merged, ready)
     workers = workers_of({kind: frozenset(tasks[i].body for i in own) for kind, own in kinds.items()})
     for kind, own in sorted(kinds.items(), reverse=True):
         bodies, taken = workers[kind]
@@ -198,14 +206,14 @@ def _classes(
     return classes, {body: (c, i) for c, of in enumerate(classes) for i, body in enumerate(of.bodies)}
 
 
-def _kinds(bodies: Sequence[DeviceBody], merged: bool) -> dict[Kind, list[int]]:
+def _kinds(bodies: Sequence[DeviceBody], merged: bool, ready: bool) -> dict[Kind, list[int]]:
     """Return the kinds of bodies, and the positions of the bodies of each."""
     if merged:
-        one = Kind(max(body.threads for body in bodies), max(body.registers for body in bodies), merged=True)
+        one = Kind(max(body.threads for body in bodies), max(body.registers for body in bodies), "", True, ready)
         return {one: list(range(len(bodies)))}
     found: dict[Kind, list[int]] = {}
     for i, body in enumerate(bodies):
-        found.setdefault(Kind(body.threads, body.registers, body.family), []).append(i)
+        found.setdefault(Kind(body.threads, body.registers, body.family, False, ready), []).append(i)
     return found
 
 

@@ -12,8 +12,8 @@ from ..tracing.events import Counters
 from .image import FIRST_CLASS, GATHERED, HAS_WINDOW, OF_CLASS, STOP, STRIDE, Image
 
 _POINTERS = (
-    *("tasks", "words", "arguments", "tickets", "admitted", "next", "remaining", "ended", "upstream_count", "upstream"),
-    *("retired", "stop", "has_window", "begun", "gathered", "status", "times", "checked", "compared"),
+    *("tasks", "words", "arguments", "tickets", "admitted", "next", "taken", "remaining", "ended", "upstream_count"),
+    *("upstream", "retired", "stop", "has_window", "begun", "gathered", "status", "times", "checked", "compared"),
 )
 _NUMBERS = ("num_tasks", "num_tickets", "num_words", "window", "longest_pause", "most_words", "num_classes")
 _PAUSE_A_WORKER = 0.5  # ns; reads of one address are served one after another, some two in a nanosecond
@@ -89,6 +89,7 @@ def list_structs(layout: Layout, base: int, status: int, limit: float, times: bo
         **{name: at[name] for name in ("tasks", "words", "arguments", "upstream", "checked")},
         **{name: state + 4 * getattr(image, name) for name in ("remaining", "ended", "upstream_count", "retired")},
         "admitted": state,
+        "taken": 0 if image.taken is None else state + 4 * image.taken,
         "stop": state + 4 * STRIDE * STOP,
         "has_window": state + 4 * STRIDE * HAS_WINDOW,
         "gathered": state + 4 * STRIDE * GATHERED,

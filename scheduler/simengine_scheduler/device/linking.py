@@ -88,13 +88,22 @@ def management(arch: int) -> bytes:
     return _link({"window": _compile((_HERE / "worker.cu").read_text(), "window.cu", arch, ())}, arch)
 
 
-def worker_source(bodies: Sequence[DeviceBody], threads: int, registers: int, merged: bool = False) -> str:
-    """Return the source of the worker that runs bodies by their numbers. If merged, one of its blocks is the window."""
+def worker_source(
+    bodies: Sequence[DeviceBody], threads: int, registers: int, merged: bool = False, ready: bool = False
+) -> str:
+    """Return the source of the worker that runs bodies by their numbers.
+
+    Args:
+        bodies, threads, registers: of the worker.
+        merged: whether one of its blocks is the window.
+        ready: whether blocks take tickets of any ready task.
+    """
     return "\n".join(
         [
             f"#define THREADS {threads}",
             f"#define BLOCKS {max(1, _REGISTERS // (threads * (registers + 1)))}",
             *(["#define WITH_WINDOW"] if merged else []),
+            *(["#define ANY_READY"] if ready else []),
             _run_body(bodies, threads),
             "#define RUN_BODY run_body",
             (_HERE / "worker.cu").read_text(),
@@ -154,21 +163,27 @@ def _asks_for_block(bodies: Sequence[DeviceBody], arch: int, keep: Keep) -> bool
 
 
 def link_worker(
-    bodies: Sequence[DeviceBody], threads: int, registers: int, arch: int, keep: Keep, merged: bool = False
+    bodies: Sequence[DeviceBody],
+    threads: int,
+    registers: int,
+    arch: int,
+    keep: Keep,
+    merged: bool = False,
+    ready: bool = False,
 ) -> bytes:
-    """Return the machine code of a worker with its bodies, and with the window if merged.
+    """Return the machine code of a worker; see `worker_source`.
 
     Raises:
         RuntimeError: NVRTC or nvJitLink is not installed, or a body is missing or defined twice.
     """
-    source = worker_source(bodies, threads, registers, merged)
+    source = worker_source(bodies, threads, registers, merged, ready)
     parts = {body.name: code_of(body) for body in bodies}
     return keep(f"worker-{_key(source, parts, arch)}.cubin", lambda: _link_with(source, parts, arch))
 
 
 def _key(source: str, parts: dict[str, bytes], arch: int) -> str:
     key = sha256(source.encode())
-    for header in ("portable.cuh", "protocol.cuh"):
+    for header in ("portable.cuh", "protocol.cuh", "ready.cuh"):
         key.update((_HERE / header).read_bytes())
     for part in (str((arch, _bindings("nvjitlink").version(), _LINK)).encode(), *parts.values()):
         key.update(sha256(part).digest())

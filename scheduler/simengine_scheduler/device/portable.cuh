@@ -11,6 +11,7 @@ DEVICE unsigned ballot(bool x) { return __ballot_sync(0xffffffffu, x); }
 DEVICE bool all_lanes(bool x) { return __all_sync(0xffffffffu, x); }
 DEVICE int population(unsigned x) { return __popc(x); }
 DEVICE int lowest(unsigned x) { return __ffs(x) - 1; }
+DEVICE int from_lane(int x, int from) { return __shfl_sync(0xffffffffu, x, from); }
 // Reads are relaxed, because an acquiring load empties the L1 cache that running bodies use. Once a read has found what
 // it waits for, one fence acquires. In the same way one fence releases before several counts.
 DEVICE int look(const int* place) {
@@ -55,6 +56,7 @@ DEVICE unsigned ballot(bool x) { return x; }
 DEVICE bool all_lanes(bool x) { return x; }
 DEVICE int population(unsigned x) { return __builtin_popcount(x); }
 DEVICE int lowest(unsigned x) { return __builtin_ffs(x) - 1; }
+DEVICE int from_lane(int x, int from) { return x; }
 template <typename T>
 DEVICE std::atomic<T>& atomic_at(T* place) {
   return *reinterpret_cast<std::atomic<T>*>(place);

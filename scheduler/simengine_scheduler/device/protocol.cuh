@@ -25,6 +25,8 @@
 // A merged list has one class. Its first block that runs is the window, and becomes a worker once it has admitted all
 // tasks. Two resident blocks are then enough, and no kernel waits for another.
 //
+// With a set of ready tasks (ready.cuh), blocks take tickets of any task that may run instead.
+//
 // The code is built for CUDA with 32 lanes, and for the host with one lane per thread, where sanitizers can check it.
 #pragma once
 
@@ -71,9 +73,10 @@ struct List {
   const Task* tasks;
   const Word* words;
   const unsigned long long* arguments;
-  const Ticket* tickets;  // of this class
+  const Ticket* tickets;  // of this class; with a set of ready tasks one for each task
   int* admitted;          // number of tasks whose upstream is known
   int* next;              // next ticket of this class
+  int* taken;             // by task, STRIDE apart: tickets that were taken, with a set of ready tasks; else null
   int* remaining;         // by task, STRIDE apart: tickets that have not ended
   int* ended;             // by part: tiles that have ended
   int* upstream_count;    // by task

@@ -1,7 +1,8 @@
 // The kernels of executor `device`: `reset`, `window`, and a worker for each resource class. For a worker the build
 // defines THREADS, BLOCKS (how many a multiprocessor must hold) and RUN_BODY(body, arguments, tile, memory), which runs
-// a tile. It defines WITH_WINDOW if one block of the worker is the window.
-#include "protocol.cuh"
+// a tile. It defines WITH_WINDOW if one block of the worker is the window, and ANY_READY if blocks take tickets of any
+// ready task.
+#include "ready.cuh"
 
 // The next class of workers starts once all blocks of this kernel run, so that all classes run together in one stream.
 // No kernel ends before the one before it in the stream, so that what follows in the stream comes after all of them.
@@ -18,25 +19,55 @@ static __device__ __forceinline__ void end_after_previous() {
 
 #if defined(RUN_BODY)
 
+static __device__ __forceinline__ void load_arguments(const List& list, const Task& task, unsigned long long* to) {
+  for (int i = threadIdx.x; i < task.num_arguments; i += THREADS) to[i] = list.arguments[task.arguments + i];
+}
+
+#if defined(ANY_READY)
+// Waits for a ticket of a ready task, which is loaded then. All threads of the block call it.
+static __device__ __forceinline__ bool next_ticket(const List& list, Search& search, Ticket& ticket,
+                                                   unsigned long long* arguments) {
+  __shared__ Ticket found;
+  __shared__ int go;
+  if (threadIdx.x < 32) {
+    const bool ok = take_ready(list, search, ticket);
+    if (threadIdx.x == 0) go = ok, found = ticket;
+  }
+  __syncthreads();
+  if (!go) return false;
+  ticket = found;
+  load_arguments(list, list.tasks[ticket.task], arguments);
+  __syncthreads();
+  return true;
+}
+#else
+// Takes the next ticket, loads its task and waits until that may run. All threads of the block call it.
+static __device__ __forceinline__ bool next_ticket(const List& list, Search& search, Ticket& ticket,
+                                                   unsigned long long* arguments) {
+  __shared__ int taken, go;
+  if (threadIdx.x == 0) taken = take(list.next);
+  __syncthreads();
+  if (taken >= list.num_tickets) return false;
+  ticket = list.tickets[taken];
+  const Task& task = list.tasks[ticket.task];
+  load_arguments(list, task, arguments);
+  if (threadIdx.x < 32) {
+    const bool ok = wait_for_upstream(list, task, ticket.task, ticket.first, min(task.tiles, ticket.first + task.run));
+    if (threadIdx.x == 0) go = ok;
+  }
+  __syncthreads();
+  return go;
+}
+#endif
+
 // The first `argument_words` of shared memory hold the arguments, because waits may empty the L1 cache.
 static __device__ __forceinline__ void work(const List& list, int argument_words) {
   extern __shared__ __align__(16) unsigned long long arguments[];
-  __shared__ int taken, go;
   char* const memory = reinterpret_cast<char*>(arguments + argument_words);
-  for (;;) {
-    if (threadIdx.x == 0) taken = take(list.next);
-    __syncthreads();
-    if (taken >= list.num_tickets) return;
-    const Ticket ticket = list.tickets[taken];
+  Search search = {0, 0};
+  for (Ticket ticket; next_ticket(list, search, ticket, arguments);) {
     const Task& task = list.tasks[ticket.task];
     const int end = min(task.tiles, ticket.first + task.run);
-    for (int i = threadIdx.x; i < task.num_arguments; i += THREADS) arguments[i] = list.arguments[task.arguments + i];
-    if (threadIdx.x < 32) {
-      const bool ok = wait_for_upstream(list, task, ticket.task, ticket.first, end);
-      if (threadIdx.x == 0) go = ok;
-    }
-    __syncthreads();
-    if (!go) return;
     const long long began = list.times ? now() : 0;
     const int with_work = min(end, tiles_at_work(task));
     for (int tile = ticket.first; tile < with_work; ++tile) {

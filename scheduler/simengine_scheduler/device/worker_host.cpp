@@ -3,19 +3,27 @@
 #include <mutex>
 #include <vector>
 
-#include "protocol.cuh"
+#include "ready.cuh"
 
 typedef void (*Body)(const unsigned long long* arguments, int tile, char* memory);
 
+// Takes the next ticket of any ready task, or the next one in program order, and waits until its tiles may run.
+static bool next_ticket(const List& list, Search& search, Ticket& ticket) {
+  if (list.taken) return take_ready(list, search, ticket);
+  const int taken = take(list.next);
+  if (taken >= list.num_tickets) return false;
+  ticket = list.tickets[taken];
+  const Task& task = list.tasks[ticket.task];
+  const int end = task.tiles < ticket.first + task.run ? task.tiles : ticket.first + task.run;
+  return wait_for_upstream(list, task, ticket.task, ticket.first, end);
+}
+
 static void work(const List& list, const Body* bodies, int bytes) {
   std::vector<char> memory(bytes + 1);
-  for (;;) {
-    const int taken = take(list.next);
-    if (taken >= list.num_tickets) return;
-    const Ticket ticket = list.tickets[taken];
+  Search search = {0, 0};
+  for (Ticket ticket; next_ticket(list, search, ticket);) {
     const Task& task = list.tasks[ticket.task];
     const int end = task.tiles < ticket.first + task.run ? task.tiles : ticket.first + task.run;
-    if (!wait_for_upstream(list, task, ticket.task, ticket.first, end)) return;
     const long long began = list.times ? now() : 0;
     const int with_work = end < tiles_at_work(task) ? end : tiles_at_work(task);
     for (int tile = ticket.first; tile < with_work; ++tile)

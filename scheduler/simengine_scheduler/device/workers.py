@@ -19,14 +19,15 @@ class Kind(NamedTuple):
         registers: most registers of a thread.
         family: of the bodies, see `DeviceBody`.
         merged: whether the class takes all bodies of a list, also those with fewer threads and registers, and one of
-        its
-            blocks is the window.
+            its blocks is the window.
+        ready: whether its blocks take tickets of any ready task.
     """
 
     threads: int
     registers: int
     family: str = ""
     merged: bool = False
+    ready: bool = False
 
 
 class Worker(NamedTuple):

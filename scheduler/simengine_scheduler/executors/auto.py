@@ -117,12 +117,13 @@ class AutoExecutor(Executor):
         """Whether candidates are on trial."""
         return self._chosen is None
 
-    def run(self, emitters: Iterable[Emitter], rounds: int = 1) -> Trace:
+    def run(self, emitters: Iterable[Emitter], rounds: float = 1) -> Trace:
         """Run the emitters' calls.
 
         Args:
             emitters: as for other executors.
-            rounds: how many rounds of work the calls make. Times of turns are those of a call and round.
+            rounds: how many rounds of work the calls make; less than one if some have no work. Times of turns are those
+                of a call and round.
         """
         if not isinstance(emitters, list):
             emitters = list(emitters)
@@ -146,7 +147,7 @@ class AutoExecutor(Executor):
         for executor in executors.values():
             executor.close()
 
-    def _run(self, emitters: Sequence[Any], run: Callable[[Executor], Trace], times: int) -> Trace:
+    def _run(self, emitters: Sequence[Any], run: Callable[[Executor], Trace], times: float) -> Trace:
         if self._chosen is None and self._looks_again and not all(self._can_run(c, emitters) for c in self._candidates):
             self._look_no_more()
         if self._chosen is None and not self._can_run(self._at, emitters):
@@ -188,7 +189,7 @@ class AutoExecutor(Executor):
         self._other = second if self._first.executor.name == "device" else None
         self.reason = f"{self._first.name} was chosen before"
 
-    def _compare(self, emitters: Sequence[Any], calls: int) -> None:
+    def _compare(self, emitters: Sequence[Any], calls: float) -> None:
         """Compare what runs lately with what ran in the trials, and begin new ones if it differs much."""
         self._lately.note(emitters, calls)
         if self._lately.runs < self._watched:
@@ -244,7 +245,7 @@ class AutoExecutor(Executor):
         with suppress(Exception):
             candidate.executor.close()
 
-    def _try(self, run: Callable[[Executor], Trace], times: int) -> Trace:
+    def _try(self, run: Callable[[Executor], Trace], times: float) -> Trace:
         candidate, turn = self._at, self._turn
         if not turn.runs:
             candidate.executor.synchronize()

@@ -102,6 +102,8 @@ class Options:
             waits for within so many seconds; None waits for ever.
         merged: `device` launches one kernel for each list, for checkers that run one kernel at a time. All bodies then
             share blocks, which have the most threads and registers that any of them asks for.
+        ready: whether blocks of `device` take tiles of any ready call of the window, as in ACS-HW. Otherwise
+            they take tiles in program order, and a block that has one waits until its call is ready.
         keep: stores the programs that `device` links. `keep(key, make)` returns the bytes stored under a key, or else
             stores and returns `make()`. It must be thread-safe.
         compiled: whether compiled code issues the calls of `serial` and `streams` where it can: with a C++ compiler,
@@ -135,6 +137,7 @@ class Options:
     watchdog: float = 10.0
     patience: float | None = None
     merged: bool = False
+    ready: bool = False
     keep: Callable[[str, Callable[[], bytes]], bytes] | None = None
     compiled: bool = True
     driver: Driver | None = None

@@ -149,6 +149,7 @@ class DeviceExecutor(GraphExecutor):
             options.tiled,
             programs.workers_of,
             options.merged,
+            options.ready,
             self._words,
         )
         layout = lay_out(image, options.window)

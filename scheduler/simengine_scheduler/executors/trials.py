@@ -99,10 +99,10 @@ class Lists:
     """What some runs ran: how many calls, and which kinds of lists in one of them."""
 
     runs: int = 0
-    calls: int = 0
+    calls: float = 0
     kinds: frozenset[str] = frozenset()
 
-    def note(self, emitters: Sequence[Any], calls: int) -> None:
+    def note(self, emitters: Sequence[Any], calls: float) -> None:
         """Note a run."""
         if not self.runs:
             known = {FixedList: "fixed", CountedList: "counted"}
@@ -122,5 +122,5 @@ class Turn:
 
     warm: bool = False
     runs: int = 0
-    calls: int = 0
+    calls: float = 0
     seconds: float = 0.0

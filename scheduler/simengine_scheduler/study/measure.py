@@ -188,8 +188,8 @@ class _Take:
         """Make the executor, run the first steps and the first repeat, and record some steps."""
         workload = self._workload
         executor = self.executor = make_executor(self.spec.name, **self._options)
-        while getattr(executor, "undecided", False):  # the trials of `auto`
-            workload.run(executor, 1)
+        while getattr(executor, "undecided", False):  # the trials of `auto`, with the runs that are timed
+            workload.run(executor, self._plan.steps)
         workload.reset()
         workload.run(executor, self._plan.warmup)
         executor.synchronize()

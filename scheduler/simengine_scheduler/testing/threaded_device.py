@@ -127,7 +127,8 @@ class ThreadedDevice(Executor):
     def _run_calls(self, calls: Sequence[KernelCall]) -> Any:
         options = self._options
         device = Multiprocessors(number=self._workers)
-        image = build_image(calls, self._conflicts, device, options.window, options.tiled, merged=options.merged)
+        window, tiled, merged, ready = options.window, options.tiled, options.merged, options.ready
+        image = build_image(calls, self._conflicts, device, window, tiled, merged=merged, ready=ready)
         if self._lose is not None and self._lose < len(calls):
             image.state[image.remaining + self._lose * STRIDE] += 1
         layout = lay_out(image, options.window)

@@ -60,6 +60,31 @@ DEVICE bool boxes_apart(const Model& m, int c, const real* geom_xpos, const real
   return boxes_apart(m, m.cand_geom1()[c], m.cand_geom2()[c], detection_margin(m, c), geom_xpos, geom_xmat);
 }
 
+// Worlds of up to so many geoms have their bounding spheres in the memory that lanes share, where a kernel has room for
+// them; the number is also in kernel.py.
+#define MOST_BOUNDS 256
+
+// The bounding sphere of each geom: its centre and radius, which is -1 for a plane. `words` has four words a geom.
+// Returns null where there are too many geoms, or a single lane, which gains nothing.
+DEVICE const Vec4* share_bounds(const Model& m, const real* geom_xpos, real* words) {
+  if (LANES == 1 || m.ngeom() > MOST_BOUNDS) return 0;
+  Vec4* bounds = reinterpret_cast<Vec4*>(words);
+  LANE_FOR(g, m.ngeom()) {
+    const real* at = geom_xpos + 3 * g;
+    bounds[g] = {at[0], at[1], at[2], m.geom_type()[g] == GEOM_PLANE ? R(-1.0) : m.geom_rbound()[g]};
+  }
+  lane_sync();
+  return bounds;
+}
+
+// spheres_apart for candidate pair c, with the same operations.
+DEVICE bool bounds_apart(const Model& m, int c, const Vec4* bounds, const real* geom_xpos, const real* geom_xmat) {
+  const Vec4 a = bounds[m.cand_geom1()[c]], b = bounds[m.cand_geom2()[c]];
+  if (a.w < 0) return spheres_apart(m, c, geom_xpos, geom_xmat);
+  const real offset[3] = {b.x - a.x, b.y - a.y, b.z - a.z}, reach = detection_margin(m, c) + a.w + b.w;
+  return dot3(offset, offset) > reach * reach;
+}
+
 // Computes the contacts of a pair of the given type; returns their number.
 typedef int (*CollideAny)(int, const Pair&, real, Contact*);
 
@@ -90,10 +115,11 @@ DEVICE void list_near(const Model& m, int c, const real* geom_xpos, const real* 
 
 // For each candidate pair whose bounding spheres overlap, and whose bounding boxes do too if Take::TESTS_BOXES, call
 // take.list(c) in one lane, in order; c is -1 in lanes without a pair. All lanes call it together. `waiting` has
-// WAITING_WORDS integers. A group of more than 32 lanes does not wait.
+// WAITING_WORDS integers; a group of more than 32 lanes has a place of its own in the block's shared memory.
+// `bounds` may be null, or what share_bounds returns.
 template <typename Take>
 DEVICE void each_near(const Model& m, int ncand, const real* geom_xpos, const real* geom_xmat, int* waiting,
-                      Take& take) {
+                      Take& take, const Vec4* bounds = nullptr) {
 #ifdef SPANS
   if (m.ngeom() <= MOST_SPHERES) {
     if (ncand) each_near_of_spans(m, geom_xpos, geom_xmat, take);
@@ -106,35 +132,39 @@ DEVICE void each_near(const Model& m, int ncand, const real* geom_xpos, const re
     }
     return;
   }
-  const int full = LANES > 32 ? 1 : LANES;
+#if SIMENGINE_GPU && LANES > 32
+  __shared__ int of_block[2 * LANES];
+  waiting = of_block;
+#endif
   int own = -1, count = 0;       // the lane's pair, and the number of those that wait
   int next = 0, passed = 0;      // first candidate of the next round, and in which rounds the lane's passes, by bits
   for (;;) {
-    ROLLED while (count < full && next < ncand) {
+    ROLLED while (count < LANES && next < ncand) {
       const int round = next / LANES % ROUNDS_AT_ONCE;
       if (round == 0) {
         passed = 0;
         UNROLLED for (int k = 0; k < ROUNDS_AT_ONCE; ++k) {
           const int c = next + k * LANES + lane();
-          passed |= (c < ncand && !spheres_apart(m, c, geom_xpos, geom_xmat)) << k;
+          const bool near = c < ncand && !(bounds ? bounds_apart(m, c, bounds, geom_xpos, geom_xmat)
+                                                  : spheres_apart(m, c, geom_xpos, geom_xmat));
+          passed |= near << k;
         }
       }
       const bool passes = passed >> round & 1;
       int total;
       const int place = count + lane_rank(passes, &total);
-      if (LANES > 32) own = passes ? next + lane() : -1;
-      else if (passes) waiting[place] = next + lane();
+      if (passes) waiting[place] = next + lane();
       count += total;
       next += LANES;
     }
     if (!count) break;
     lane_sync();
-    if (LANES <= 32) own = lane() < count ? waiting[lane()] : -1;
+    own = lane() < count ? waiting[lane()] : -1;
     list_near(m, own, geom_xpos, geom_xmat, take);
     lane_sync();
-    if (LANES <= 32 && LANES + lane() < count) waiting[lane()] = waiting[LANES + lane()];
+    if (LANES + lane() < count) waiting[lane()] = waiting[LANES + lane()];
     lane_sync();
-    count = LANES <= 32 && count > LANES ? count - LANES : 0;
+    count = count > LANES ? count - LANES : 0;
   }
 }
 

@@ -13,8 +13,8 @@ DEVICE void euler_blocks(const Model& m, const real* qM_blocks, const real* qfrc
   LANE_FOR(v, m.nv()) next_qvel[v] = m.opt_eulerdamp() ? qfrc_smooth[v] + qfrc_constraint[v] : qacc[v];
   lane_sync();
   if (m.opt_eulerdamp()) {
-    blocks_factor(m, damped_blocks, qM_blocks, [&](int v, real x) { return x + h * m.dof_damping()[v]; });
-    blocks_solve(m, next_qvel, damped_blocks);
+    const auto damped = [&](int v, real x) { return x + h * m.dof_damping()[v]; };
+    blocks_solve(m, next_qvel, damped_blocks, qM_blocks, damped);
   }
 #ifdef TILE
   semi_implicit_in_tile(m, h, usable, qacc, qpos, qvel, qacc_warmstart, nstep, world_status, next_qvel, next_qpos);

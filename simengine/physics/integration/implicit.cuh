@@ -241,6 +241,12 @@ DEVICE void implicit_solve(const Model& m, real* x, real* matrix, bool symmetric
 #endif
   ROLLED for (int b = 0; b < m.nblock(); ++b) {
     const Block block = block_of(m, b);
+#if ONE_ROW_A_LANE
+    if (symmetric && block.n <= LANES) {
+      solve_rows(m, x + block.dof, block, matrix, [](int, real entry) { return entry; });
+      continue;
+    }
+#endif
     lu_solve(x + block.dof, matrix + block.at, block.n);
   }
 }

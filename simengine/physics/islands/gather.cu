@@ -42,25 +42,69 @@ DEVICE void make_records(const Model& m, int islands, const int* island_size, co
   lane_sync();
 }
 
+// A row of an island: its first words are zero but for those of one or two blocks, which come one after the other.
+struct IslandRow {
+  real* to;
+  const real* from;
+  int words, place1, n1, place2, n2;
+
+  DEVICE_METHOD void put(int j) const {
+    const int in1 = j - place1, in2 = j - place2;
+    to[j] = in1 >= 0 && in1 < n1 ? from[in1] : in2 >= 0 && in2 < n2 ? from[n1 + in2] : R(0.0);
+  }
+  DEVICE_METHOD void put_all() const {
+    ROLLED for (int j = 0; n1 + n2 < words && j < words; ++j) to[j] = 0;
+    ROLLED for (int k = 0; k < n1; ++k) to[place1 + k] = from[k];
+    ROLLED for (int k = 0; k < n2; ++k) to[place2 + k] = from[n1 + k];
+  }
+};
+
+// Write rows 0 to `number` - 1, of which row_at(r) gives each, or one without words. The lanes of a warp share each
+// row, after each of them has found one: so neighbours write neighbouring words.
+template <typename RowAt>
+DEVICE void put_rows(int number, RowAt row_at) {
+#if SIMENGINE_GPU && LANES <= 32
+  ROLLED for (int base = 0; base < number; base += LANES) {
+    const int r = base + lane();
+    const IslandRow none = {0, 0, 0, 0, 0, 0, 0}, own = r < number ? row_at(r) : none;
+    const unsigned long long to = reinterpret_cast<unsigned long long>(own.to);
+    const unsigned long long from = reinterpret_cast<unsigned long long>(own.from);
+    const auto word = [&](unsigned long long x, int k) {
+      const unsigned low = unsigned(lane_get_int(int(unsigned(x)), k));
+      const unsigned high = unsigned(lane_get_int(int(unsigned(x >> 32)), k));
+      return (static_cast<unsigned long long>(high) << 32) | low;
+    };
+    ROLLED for (int k = 0; k < LANES && base + k < number; ++k) {
+      const IslandRow row = {reinterpret_cast<real*>(word(to, k)), reinterpret_cast<const real*>(word(from, k)),
+                             lane_get_int(own.words, k), lane_get_int(own.place1, k), lane_get_int(own.n1, k),
+                             lane_get_int(own.place2, k), lane_get_int(own.n2, k)};
+      LANE_FOR(j, row.words) row.put(j);
+    }
+  }
+#else
+  LANE_FOR(r, number) {
+    row_at(r).put_all();
+  }
+#endif
+}
+
 // (2) dense matrices of the islands, which are zero outside the blocks. Used for the inertia and for its factor.
 DEVICE void gather_matrices(const Model& m, const int* block_island, const int* block_island_dof,
                             const int* island_size, const int* island_index, const int* island_record,
                             const real* blocks, real* matrices) {
-  LANE_FOR(v, m.nv()) {
+  put_rows(m.nv(), [&](int v) {
     const int b = m.dof_block()[v], island = block_island[b];
-    if (island < 0 || is_large(m, island_size[4 * island])) continue;
+    if (island < 0 || is_large(m, island_size[4 * island])) return IslandRow{0, 0, 0, 0, 0, 0, 0};
     const Block block = block_of(m, b);
     const int n = island_size[4 * island], place = block_island_dof[b], i = v - block.dof;
     real* row = matrices + size_t(4) * island_record[ISLAND_RECORD * island_index[island] + 5] + (place + i) * n;
-    ROLLED for (int j = 0; j < place; ++j) row[j] = 0;
-    ROLLED for (int k = 0; k < block.n; ++k) row[place + k] = blocks[block.at + i * block.n + k];
-    ROLLED for (int j = place + block.n; j < n; ++j) row[j] = 0;
-  }
+    return IslandRow{row, blocks + block.at + i * block.n, n, place, block.n, 0, 0};
+  });
 }
 
 // (3) row r of the world becomes row `place` of its island: over all dofs of the island or, for a large island, over
 // the dofs of its two blocks.
-DEVICE void gather_row(const Model& m, int r, int place, const int* efc_block, const int* block_island_dof,
+DEVICE IslandRow gather_row(const Model& m, int r, int place, const int* efc_block, const int* block_island_dof,
                        const int* block_index, int n, const int* record, const real* efc_J_blocks,
                        real* island_efc_J, int* row_block) {
   const bool large = is_large(m, n);
@@ -70,15 +114,9 @@ DEVICE void gather_row(const Model& m, int r, int place, const int* efc_block, c
   real* row = island_efc_J + size_t(4) * record[6] + size_t(place) * stride;
   row_block[0] = block_index[b1];
   row_block[1] = b2 < 0 ? -1 : block_index[b2];
-  if (large) {
-    ROLLED for (int j = 0; j < stride; ++j) row[j] = J[j];
-    return;
-  }
+  if (large) return {row, J, stride, 0, stride, 0, 0};
   const DofsOfBlocks blocks = dofs_of_blocks(m, b1, b2);
-  const int place1 = block_island_dof[b1], place2 = blocks.n2 ? block_island_dof[b2] : 0;
-  ROLLED for (int j = 0; j < stride; ++j) row[j] = 0;
-  ROLLED for (int k = 0; k < blocks.n1; ++k) row[place1 + k] = J[k];
-  ROLLED for (int k = 0; k < blocks.n2; ++k) row[place2 + k] = J[blocks.n1 + k];
+  return {row, J, stride, block_island_dof[b1], blocks.n1, blocks.n2 ? block_island_dof[b2] : 0, blocks.n2};
 }
 
 // (4) blocks, sorted by island
@@ -123,17 +161,17 @@ DEVICE void gather(const Model& m, const int* con_adr, const int* efc_adr, const
     island_qacc_smooth[to] = qacc_smooth[v];
     island_qacc_warmstart[to] = qacc_warmstart[v];
   }
-  LANE_FOR(r, nefc[0]) {
+  put_rows(nefc[0], [&](int r) {
     const int to = efc_by_island[r], island = block_island[efc_block[2 * r]];
-    gather_row(m, r, to - island_first[3 * island + 1], efc_block, block_island_dof, block_index,
-               island_size[4 * island], island_record + ISLAND_RECORD * island_index[island], efc_J_blocks,
-               island_efc_J, island_row_block + 2 * to);
     island_efc_D[to] = efc_D[r];
     island_efc_aref[to] = efc_aref[r];
     island_efc_type[to] = efc_type[r];
     island_efc_id[to] = efc_id[r];
     island_efc_frictionloss[to] = efc_frictionloss[r];
-  }
+    return gather_row(m, r, to - island_first[3 * island + 1], efc_block, block_island_dof, block_index,
+                      island_size[4 * island], island_record + ISLAND_RECORD * island_index[island], efc_J_blocks,
+                      island_efc_J, island_row_block + 2 * to);
+  });
   LANE_FOR(k, ncon[0]) {
     const int first = contact_efc_address[k];
     const int island = first < 0 ? -1 : block_island[efc_block[2 * first]];

@@ -161,6 +161,37 @@ DEVICE real large_row_dot(const LargeIsland& s, int r, const real* x) {
   return short_dot(J, x + p.dof1, p.n1) + short_dot(J + p.n1, x + p.dof2, p.n2);
 }
 
+// The end of the run that begins with row `begin`.
+DEVICE int end_of_run(const LargeIsland& s, int begin) {
+  int r = begin + 1;
+  ROLLED while (r < s.nrow && !starts_run(s.row_block, r)) ++r;
+  return r;
+}
+
+// out = J x
+DEVICE void large_rows_times(const LargeIsland& s, const real* x, real* out) {
+#if LANES == 1
+  for (int begin = 0, end; begin < s.nrow; begin = end) {
+    const RowParts p = parts_of(s, begin);
+    const real *J = s.J + size_t(begin) * s.stride, *x1 = x + p.dof1, *x2 = x + p.dof2;
+    end = end_of_run(s, begin);
+    if (p.n1 == 6 && p.n2 == 6) {
+      real first[6], second[6];
+      for (int i = 0; i < 6; ++i) first[i] = x1[i], second[i] = x2[i];
+      for (int r = begin; r < end; ++r, J += s.stride) {
+        out[r] = short_dot(J, first, 6) + short_dot(J + 6, second, 6);
+      }
+      continue;
+    }
+    for (int r = begin; r < end; ++r, J += s.stride) {
+      out[r] = short_dot(J, x1, p.n1) + short_dot(J + p.n1, x2, p.n2);
+    }
+  }
+#else
+  LANE_FOR(r, s.nrow) out[r] = large_row_dot(s, r, x);
+#endif
+}
+
 // out = M x
 DEVICE void large_inertia(const Model& m, const LargeIsland& s, const real* x, real* out) {
   LANE_FOR(v, s.n) {
@@ -174,12 +205,29 @@ DEVICE void large_inertia(const Model& m, const LargeIsland& s, const real* x, r
 DEVICE void large_forces(const LargeIsland& s, const real* J, const real* f, const real* y, real* out) {
 #if LANES == 1
   for (int v = 0; v < s.n; ++v) out[v] = y ? y[v] : R(0.0);
-  for (int r = 0; r < s.nrow; ++r) {
-    if (f[r] == 0) continue;
-    const RowParts p = parts_of(s, r);
-    const real* row = J + size_t(r) * s.stride;
-    short_add(out + p.dof1, f[r], row, p.n1);
-    short_add(out + p.dof2, f[r], row + p.n1, p.n2);
+  for (int begin = 0, end; begin < s.nrow; begin = end) {
+    const RowParts p = parts_of(s, begin);
+    end = end_of_run(s, begin);
+#ifdef MATRIX_VECTORS
+    if (p.n1 <= VECTOR_WIDTH && p.n2 <= VECTOR_WIDTH) {
+      Lanes first = load_words(out + p.dof1, p.n1), second = load_words(out + p.dof2, p.n2);
+      for (int r = begin; r < end; ++r) {
+        if (f[r] == 0) continue;
+        const real* row = J + size_t(r) * s.stride;
+        first = vector_fma(every(f[r]), load_words(row, p.n1), first);
+        second = vector_fma(every(f[r]), load_words(row + p.n1, p.n2), second);
+      }
+      store_words(out + p.dof1, first, p.n1);
+      store_words(out + p.dof2, second, p.n2);
+      continue;
+    }
+#endif
+    for (int r = begin; r < end; ++r) {
+      if (f[r] == 0) continue;
+      const real* row = J + size_t(r) * s.stride;
+      short_add(out + p.dof1, f[r], row, p.n1);
+      short_add(out + p.dof2, f[r], row + p.n1, p.n2);
+    }
   }
 #else
   LANE_FOR(v, s.n) {

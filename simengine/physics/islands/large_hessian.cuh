@@ -12,76 +12,6 @@ DEVICE real large_weighted(const Model& m, const LargeIsland& s, const Rows& row
   return sum;
 }
 
-#ifdef MATRIX_VECTORS
-#define MOST_JOINED 16  // words of a row over two blocks that are summed in vectors
-
-// Add the contribution of run k of rows over at most MOST_JOINED dofs, with those of both blocks side by side.
-DEVICE_CALL void add_run_in_vectors(const Model& m, const LargeIsland& s, const Rows& rows, const real* weight,
-                                    const int* run, real* H1, real* beside, real* H2) {
-  const int n1 = run[RUN_SIZE1], n2 = run[RUN_SIZE2], n = n1 + n2, vectors = MOST_JOINED / VECTOR_WIDTH;
-  Lanes of[MOST_JOINED][MOST_JOINED / VECTOR_WIDTH], J[MOST_JOINED / VECTOR_WIDTH], scaled[MOST_JOINED / VECTOR_WIDTH];
-  const real* c = reinterpret_cast<const real*>(scaled);
-  const auto words = [&](int i) { return reinterpret_cast<real*>(of[i]); };
-  const auto part = [&](int r, int q) {
-    return load_words(s.J + size_t(r) * s.stride + q * VECTOR_WIDTH, n > q * VECTOR_WIDTH ? n - q * VECTOR_WIDTH : 0);
-  };
-  for (int i = 0; i < n; ++i) {
-    for (int q = 0; q < vectors; ++q) of[i][q] = Lanes{};
-    for (int j = 0; j < n1 && i < n1; ++j) words(i)[j] = H1[i * n1 + j];
-    for (int j = 0; j < n2 && i >= n1; ++j) words(i)[n1 + j] = H2[(i - n1) * n2 + j];
-  }
-  for (int r = run[RUN_ROW]; r < run[RUN_END]; ++r) {
-    if (!has_weight(rows, r, weight)) continue;
-    const bool cone = rows.type[r] == ROW_CONTACT_ELLIPTIC;
-    const int first = cone ? rows.address[rows.id[r]] : r, dim = cone ? m.cand_rows()[rows.cand[rows.id[r]]] : 1;
-    const real* w = weight + MAX_CONE_ROWS * r;
-    for (int q = 0; q < vectors; ++q) {
-      J[q] = part(r, q);
-      scaled[q] = cone ? Lanes{} : every(w[0]) * J[q];
-      for (int k = 0; cone && k < dim; ++k) scaled[q] = vector_fma(every(w[k]), part(first + k, q), scaled[q]);
-    }
-    for (int i = 0; i < n; ++i) {
-      for (int q = 0; q < vectors; ++q) of[i][q] = vector_fma(every(c[i]), J[q], of[i][q]);
-    }
-  }
-  for (int i = 0; i < n1; ++i) {
-    for (int j = 0; j < n1; ++j) H1[i * n1 + j] = words(i)[j];
-    for (int j = 0; j < n2; ++j) beside[i * n2 + j] = words(i)[n1 + j];
-  }
-  for (int i = 0; i < n2; ++i) {
-    for (int j = 0; j < n2; ++j) H2[i * n2 + j] = words(n1 + i)[n1 + j];
-  }
-}
-
-// x = inv(H) b, by a factor of the whole matrix.
-DEVICE_CALL void solve_directly(const LargeIsland& s, const real* b, real* x) {
-  PaddedMatrix H(s.n, false, true);
-  Lanes right[MOST_VECTORS];
-  for (int i = 0; i < s.n; ++i) {
-    for (int q = i / VECTOR_WIDTH; q < H.vectors; ++q) H.row(i)[q] = Lanes{};
-  }
-  for (int k = 0; k < s.nblock; ++k) {
-    const int *words = s.blocks + BLOCK_WORDS * k, dof = words[BLOCK_DOF], n = words[BLOCK_SIZE];
-    for (int i = 0; i < n; ++i) {
-      for (int j = i; j < n; ++j) H.words(dof + i)[dof + j] = s.H[words[BLOCK_AT] + i * n + j];
-    }
-  }
-  for (int k = 0; k < s.nrun; ++k) {
-    const RowParts p = parts_of_run(s, k);
-    const real* beside = s.H + s.run[RUN_WORDS * k + RUN_AT];
-    const bool before = p.dof1 < p.dof2;
-    for (int i = 0; i < p.n1; ++i) {
-      for (int j = 0; j < p.n2; ++j) {
-        real* entry = before ? H.words(p.dof1 + i) + p.dof2 + j : H.words(p.dof2 + j) + p.dof1 + i;
-        *entry += beside[i * p.n2 + j];
-      }
-    }
-  }
-  for (int q = 0; q < H.vectors; ++q) right[q] = H.part(b, q);
-  H.solve(x, right);
-}
-#endif
-
 #if LANES == 1
 // Add J' W J.
 DEVICE void add_rows(const Model& m, const LargeIsland& s, const Rows& rows, const real* weight) {
@@ -90,13 +20,13 @@ DEVICE void add_rows(const Model& m, const LargeIsland& s, const Rows& rows, con
     const int* words = s.blocks + BLOCK_WORDS * s.row_block[2 * run[RUN_ROW]];
     real *H1 = s.H + words[BLOCK_AT], *beside = s.H + run[RUN_AT];
     real* H2 = n2 ? s.H + s.blocks[BLOCK_WORDS * s.row_block[2 * run[RUN_ROW] + 1] + BLOCK_AT] : H1;
+    for (int e = 0; e < n1 * n2; ++e) beside[e] = 0;
 #ifdef MATRIX_VECTORS
-    if (n1 + n2 <= MOST_JOINED) {
-      add_run_in_vectors(m, s, rows, weight, run, H1, beside, H2);
+    if (n1 <= VECTOR_WIDTH && n2 <= VECTOR_WIDTH) {
+      add_run_in_vectors(m, s, rows, weight, run, {H1, H2, beside, n1, n2, n2});
       continue;
     }
 #endif
-    for (int e = 0; e < n1 * n2; ++e) beside[e] = 0;
     for (int r = run[RUN_ROW]; r < run[RUN_END]; ++r) {
       if (!has_weight(rows, r, weight)) continue;
       const real* J = s.J + size_t(r) * s.stride;

@@ -13,9 +13,11 @@ DEVICE void large_start(const Model& m, const LargeIsland& s, const Rows& rows, 
                         const real* qacc_smooth, const real* qacc_warmstart, const Point& p, real* other_jar) {
   real inertial = 0;
   bool warm = false;
-  LANE_FOR(r, s.nrow) p.jar[r] = large_row_dot(s, r, qacc_smooth) - rows.aref[r];
+  large_rows_times(s, qacc_smooth, p.jar);
+  LANE_FOR(r, s.nrow) p.jar[r] -= rows.aref[r];
   if (m.opt_warmstart()) {
-    LANE_FOR(r, s.nrow) other_jar[r] = large_row_dot(s, r, qacc_warmstart) - rows.aref[r];
+    large_rows_times(s, qacc_warmstart, other_jar);
+    LANE_FOR(r, s.nrow) other_jar[r] -= rows.aref[r];
     large_inertia(m, s, qacc_warmstart, p.Ma);
     lane_sync();
     LANE_FOR(v, s.n) {
@@ -35,14 +37,15 @@ DEVICE void large_start(const Model& m, const LargeIsland& s, const Rows& rows, 
 }
 
 // search = inv(H) descent; conjugate gradients stop at the residual `enough`.
-DEVICE void large_direction(const Model& m, const LargeIsland& s, const real* descent, real enough, real* search,
-                            real* work) {
+DEVICE void large_direction(const Model& m, const LargeIsland& s, const Rows& rows, const real* weight,
+                            const real* descent, real enough, real* search, real* work) {
 #ifdef MATRIX_VECTORS
   if (fits_vectors(s.n)) {
-    solve_directly(s, descent, search);
+    solve_directly(m, s, rows, weight, descent, search);
     return;
   }
 #endif
+  large_hessian(m, s, rows, weight);
   conjugate_gradients(m, s, descent, enough, MOST_DIRECTIONS, search, work);
 }
 
@@ -85,12 +88,12 @@ DEVICE void solve_large(const Model& m, const int* nefc, const real* qfrc_smooth
     if (iteration) share = clamp_(R(0.9) * divide_(norm2, before2), TIGHTEST, LOOSEST);
     before2 = norm2;
     lane_sync();
-    large_hessian(m, s, rows, efc_weight);
-    large_direction(m, s, descent, max_(share * sqrt_(norm2), R(0.5) * smallest), search, work);
+    const real enough = max_(share * sqrt_(norm2), R(0.5) * smallest);
+    large_direction(m, s, rows, efc_weight, descent, enough, search, work);
     const real decrement = lanes_dot(descent, search, n);
     const real noise = primal_noise(m, p, qfrc_smooth, search);
     // (5) exact line search
-    LANE_FOR(r, nrow) efc_jv[r] = large_row_dot(s, r, search);
+    large_rows_times(s, search, efc_jv);
     large_inertia(m, s, search, Mv);
     const real moved2 = primal_move(m, rows, qfrc_smooth, p, search, Mv, efc_jv, smallest, efc_weight);
     ++iteration;

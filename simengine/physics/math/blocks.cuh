@@ -1,6 +1,6 @@
 // Block-diagonal matrices: for each block of dofs one dense symmetric matrix, row-major; block b starts at
 // block_adr[b]. One lane does a small block alone, so that many are done in parallel. The lanes share the work on each
-// larger block.
+// larger block, in registers where each lane has a row.
 #pragma once
 
 #define SMALL_BLOCK 8
@@ -42,39 +42,118 @@ DEVICE void lane_solve(real* x, const real* L, int n) {
   }
 }
 
-// L = lower Cholesky factor of A, with diagonal(v, x) in place of the entry x of dof v, zero above the diagonal.
+// Whether the lanes have the rows of a block of n dofs in registers while they factor it.
+DEVICE bool in_registers(int n) {
+#if ONE_ROW_A_LANE
+  return n > SMALL_BLOCK && n <= LANES;
+#else
+  return false;
+#endif
+}
+
+#if ONE_ROW_A_LANE
+// Lane i has row i of a block of A in h, with diagonal(v, x) in place of the entry x of dof v. By symmetry it reads
+// column i, so that neighbouring lanes read neighbouring words.
 template <class Diagonal>
-DEVICE void blocks_factor(const Model& m, real* L, const real* A, const Diagonal& diagonal) {
+DEVICE void load_rows(real* h, const Block& block, const real* A, const Diagonal& diagonal) {
+  const int i = lane(), n = block.n;
+  const real own = i < n ? diagonal(block.dof + i, A[block.at + i * n + i]) : R(0.0);
+#pragma unroll
+  for (int j = 0; j < LANES; ++j) h[j] = i < n && j < n ? i == j ? own : A[block.at + j * n + i] : R(0.0);
+}
+
+// In place: x becomes the solution of the block's system, with diagonal(v, x) as in load_rows.
+template <class Diagonal>
+DEVICE void solve_rows(const Model& m, real* x, const Block& block, const real* A, const Diagonal& diagonal) {
+  const bool own = lane() < block.n;
+  real h[LANES];
+  load_rows(h, block, A, diagonal);
+  reg_pad(h, block.n);
+  const real solved = reg_solve(h, own ? x[lane()] : R(0.0), block.n, m.column);
+  lane_sync();
+  if (own) x[lane()] = solved;
+  lane_sync();
+}
+#endif
+
+// L = the lower triangle of A, with diagonal(v, x) in place of the entry x of dof v, for blocks not in registers.
+template <class Diagonal>
+DEVICE void copy_lower(const Model& m, real* L, const real* A, const Diagonal& diagonal) {
   LANE_FOR(v, m.nv()) {
     const Block block = block_of(m, m.dof_block()[v]);
+    if (in_registers(block.n)) continue;
     const int i = v - block.dof, row = block.at + i * block.n;
     ROLLED for (int j = 0; j < block.n; ++j) L[row + j] = j <= i ? A[row + j] : R(0.0);
     L[row + i] = diagonal(v, L[row + i]);
   }
   lane_sync();
+}
+
+// Call alone(block) for each small block in one lane, and together(block) for each other block in all lanes.
+template <class Alone, class Together>
+DEVICE void each_block(const Model& m, const Alone& alone, const Together& together) {
   LANE_FOR(b, m.nblock()) {
     const Block block = block_of(m, b);
-    if (block.n <= SMALL_BLOCK) lane_factor(L + block.at, block.n);
+    if (block.n <= SMALL_BLOCK) alone(block);
   }
+  lane_sync();
   ROLLED for (int b = 0; b < m.nblock() && m.nwidest() > SMALL_BLOCK; ++b) {
     const Block block = block_of(m, b);
-    if (block.n > SMALL_BLOCK) mem_factor(L + block.at, block.n);
+    if (block.n > SMALL_BLOCK) together(block);
   }
   lane_sync();
 }
 
+// L = lower Cholesky factor of A, with diagonal(v, x) in place of the entry x of dof v, zero above the diagonal.
+template <class Diagonal>
+DEVICE void blocks_factor(const Model& m, real* L, const real* A, const Diagonal& diagonal) {
+  copy_lower(m, L, A, diagonal);
+  each_block(
+      m, [&](const Block& block) { lane_factor(L + block.at, block.n); },
+      [&](const Block& block) {
+#if ONE_ROW_A_LANE
+        if (in_registers(block.n)) {
+          real h[LANES];
+          load_rows(h, block, A, diagonal);
+          reg_factor<true>(h, L + block.at, block.n, m.column);
+          return;
+        }
+#endif
+        mem_factor(L + block.at, block.n);
+      });
+}
+
 // In place: x becomes the solution of L L' x = x.
 DEVICE void blocks_solve(const Model& m, real* x, const real* L) {
-  LANE_FOR(b, m.nblock()) {
-    const Block block = block_of(m, b);
-    if (block.n <= SMALL_BLOCK) lane_solve(x + block.dof, L + block.at, block.n);
-  }
-  lane_sync();
-  ROLLED for (int b = 0; b < m.nblock() && m.nwidest() > SMALL_BLOCK; ++b) {
-    const Block block = block_of(m, b);
-    if (block.n > SMALL_BLOCK) mem_solve(x + block.dof, L + block.at, block.n);
-  }
-  lane_sync();
+  each_block(
+      m, [&](const Block& block) { lane_solve(x + block.dof, L + block.at, block.n); },
+      [&](const Block& block) {
+        if (in_registers(block.n)) chol_solve(x + block.dof, L + block.at, block.n);
+        else mem_solve(x + block.dof, L + block.at, block.n);
+      });
+}
+
+// In place: x becomes the solution of A x = x, with diagonal(v, x) in place of the entry x of dof v. L has room for the
+// factors of blocks whose rows are not in registers.
+template <class Diagonal>
+DEVICE void blocks_solve(const Model& m, real* x, real* L, const real* A, const Diagonal& diagonal) {
+  copy_lower(m, L, A, diagonal);
+  each_block(
+      m,
+      [&](const Block& block) {
+        lane_factor(L + block.at, block.n);
+        lane_solve(x + block.dof, L + block.at, block.n);
+      },
+      [&](const Block& block) {
+#if ONE_ROW_A_LANE
+        if (in_registers(block.n)) {
+          solve_rows(m, x + block.dof, block, A, diagonal);
+          return;
+        }
+#endif
+        mem_factor(L + block.at, block.n);
+        mem_solve(x + block.dof, L + block.at, block.n);
+      });
 }
 
 DEVICE bool is_large(const Model& m, int n) { return n > m.large_island(); }

@@ -18,13 +18,7 @@ struct BranchRows {
   unsigned char* dofs;  // so n is at most 256
 };
 
-// Words that the entries of n rows may take, where one branch has all dofs; see branch_words in kernel.py.
-DEVICE int most_entries(int n) {
-  const int padded = (n + 3) & ~3;
-  return padded * (padded + 4) / 2;
-}
-
-// Place the arrays in memory, with `words` for the entries.
+// Place the arrays in memory, with `words` for the entries; see branch_words in kernel.py.
 DEVICE BranchRows place_branches(real* memory, int n, int words) {
   const int padded = (n + 3) & ~3;
   real* next = memory + words;
@@ -65,12 +59,13 @@ DEVICE int top_bit(unsigned x) {
 }
 
 // The bits of 32 entries from `first` on that are not zero, given those of the lane: entries lane(), lane() + LANES...
+// An entry that is not a number has none: it may stand where no row has one, in a world that is not finite.
 DEVICE unsigned entry_bits(const real* own) {
 #if SIMENGINE_GPU && LANES == 32
-  return lane_ballot(own[0] != 0);
+  return lane_ballot(abs_(own[0]) > 0);
 #else
   int bits = 0;
-  for (int k = 0; k < 32 / LANES; ++k) bits |= int(unsigned(own[k] != 0) << (lane() + k * LANES));
+  for (int k = 0; k < 32 / LANES; ++k) bits |= int(unsigned(abs_(own[k]) > 0) << (lane() + k * LANES));
   return unsigned(lane_or(bits));
 #endif
 }
@@ -165,7 +160,7 @@ DEVICE void list_branches(const BranchRows& B) {
 // The branches of the trees, joined where constraint rows couple some of them; together(r) as in join_rows.
 template <typename Together>
 DEVICE BranchRows branches_of(const Model& m, int nrow, const real* J, int stride, Together together, real* memory) {
-  const BranchRows B = place_branches(memory, m.nv(), most_entries(m.nv()));
+  const BranchRows B = place_branches(memory, m.nv(), m.njoined() + m.nvp());
   LANE_FOR(i, B.n) B.parent[i] = m.dof_parentid()[i];
   lane_sync();
   join_rows(B, nrow, J, stride, together);

@@ -5,11 +5,59 @@
 // dense.cuh. The choice depends on the model's nv alone.
 #pragma once
 
-// L = lower Cholesky factor of A (n x n, row-major), zero above the diagonal; L may be A itself.
+#if ONE_ROW_A_LANE
+// L = lower Cholesky factor of the matrix of which lane i has row i in h, zero above the diagonal; n is at most LANES.
+// Pivots that are not positive are as in mem_factor.
 //
-// In registers, the loop takes four columns at a time. Unrolled, it would have more than a thousand instructions, and a
-// warp that runs alone would wait for their fetch. Each round rotates the row by four words, so that the current
-// columns are its first words and all register indices are constants.
+// The loop takes four columns at a time. Unrolled, it would have more than a thousand instructions, and a warp that
+// runs alone would wait for their fetch. Each round rotates the row by four words, so that the current columns are its
+// first words and all register indices are constants. With TO_MEMORY, neighbouring lanes write neighbouring words of L:
+// the four columns go through `columns`, which has COLUMN_WORDS.
+template <bool TO_MEMORY>
+DEVICE void reg_factor(real* h, real* L, int n, real* columns) {
+  const int i = lane();
+  ROLLED for (int k = 0; k < n; k += 4) {
+    real four[4];
+#pragma unroll
+    for (int c = 0; c < 4; ++c) {
+      four[c] = 0;
+      if (k + c >= n) break;
+      // two columns alternate, so that one is read while the next is written
+      real* column = columns + c % 2 * LANES;
+      column[i] = h[c];
+      const real pivot = lane_get(h[c], k + c), d = pivot > 0 ? pivot : REAL_MAX, inverse = reciprocal_sqrt_(d);
+      const real scaled = (i == k + c ? d : h[c]) * inverse, multiplier = i > k + c ? scaled * inverse : R(0.0);
+      lane_sync();
+#pragma unroll
+      for (int q = 0; q < LANES; q += 4) {
+        if (k + q < n) {
+          const Vec4 v = broadcast4(column + k + q);
+          if (q > c) h[q] = fma_(-multiplier, v.x, h[q]);
+          if (q + 1 > c) h[q + 1] = fma_(-multiplier, v.y, h[q + 1]);
+          if (q + 2 > c) h[q + 2] = fma_(-multiplier, v.z, h[q + 2]);
+          if (q + 3 > c) h[q + 3] = fma_(-multiplier, v.w, h[q + 3]);
+        }
+      }
+      four[c] = i >= k + c ? scaled : R(0.0);
+      if (!TO_MEMORY && i < n) L[i * n + k + c] = four[c];
+    }
+    if (TO_MEMORY) {
+      lane_sync();
+      *reinterpret_cast<Vec4*>(columns + 4 * i) = {four[0], four[1], four[2], four[3]};
+      lane_sync();
+      LANE_FOR(e, 4 * n) {
+        if (k + e % 4 < n) L[e / 4 * n + k + e % 4] = columns[e];
+      }
+      lane_sync();
+    }
+#pragma unroll
+    for (int j = 0; j < LANES - 4; ++j) h[j] = h[j + 4];
+  }
+  lane_sync();
+}
+#endif
+
+// L = lower Cholesky factor of A (n x n, row-major), zero above the diagonal; L may be A itself.
 DEVICE void chol_factor(const Model& m, real* L, const real* A, int n) {
 #if ONE_ROW_A_LANE
   if (REGISTERS_FIT(n)) {
@@ -17,32 +65,7 @@ DEVICE void chol_factor(const Model& m, real* L, const real* A, int n) {
     real h[LANES];
 #pragma unroll
     for (int j = 0; j < LANES; ++j) h[j] = i < n && j < n ? A[i * n + j] : R(0.0);
-    ROLLED for (int k = 0; k < n; k += 4) {
-#pragma unroll
-      for (int c = 0; c < 4; ++c) {
-        if (k + c >= n) break;
-        // two columns alternate, so that one is read while the next is written
-        real* column = m.column + c % 2 * LANES;
-        column[i] = h[c];
-        const real inverse = reciprocal_sqrt_(lane_get(h[c], k + c));
-        const real scaled = h[c] * inverse, multiplier = i > k + c ? scaled * inverse : R(0.0);
-        lane_sync();
-#pragma unroll
-        for (int q = 0; q < LANES; q += 4) {
-          if (k + q < n) {
-            const Vec4 v = broadcast4(column + k + q);
-            if (q > c) h[q] = fma_(-multiplier, v.x, h[q]);
-            if (q + 1 > c) h[q + 1] = fma_(-multiplier, v.y, h[q + 1]);
-            if (q + 2 > c) h[q + 2] = fma_(-multiplier, v.z, h[q + 2]);
-            if (q + 3 > c) h[q + 3] = fma_(-multiplier, v.w, h[q + 3]);
-          }
-        }
-        if (i < n) L[i * n + k + c] = i >= k + c ? scaled : R(0.0);
-      }
-#pragma unroll
-      for (int j = 0; j < LANES - 4; ++j) h[j] = h[j + 4];
-    }
-    lane_sync();
+    reg_factor<false>(h, L, n, m.column);
     return;
   }
 #endif

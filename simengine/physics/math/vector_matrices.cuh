@@ -137,39 +137,49 @@ struct PaddedMatrix {
   // Columns of L are removed from the rest PANEL at a time, one after another.
   void factor(Lanes* y) {
     REAL *word = reinterpret_cast<REAL*>(y), solved[MOST_VECTORS * VECTOR_WIDTH];
+    int used[MOST_VECTORS];
+    for (int q = 0; sparse && q < vectors; ++q) y[q] += every(0);  // products with zeros then leave it as it is
     for (int first = begin / PANEL * PANEL; first < end; first += PANEL) {
-      const int next = first + PANEL < end ? first + PANEL : end, diagonal = first / VECTOR_WIDTH;
+      const int next = first + PANEL < end ? first + PANEL : end, number = used_by(first, next, used);
       for (int k = first < begin ? begin : first; k < next; ++k) {
         Lanes* own = row(k);
         for (int j = first; j < k; ++j) {
           const Lanes multiple = every(-words(j)[k]), *other = row(j);
-          for (int q = diagonal; q < vectors; ++q) own[q] = vector_fma(multiple, other[q], own[q]);
+          for (int u = 0; u < number; ++u) own[used[u]] = vector_fma(multiple, other[used[u]], own[used[u]]);
         }
         const REAL d = words(k)[k], pivot = sqrt_(d > 0 ? d : REAL_MAX);
         const Lanes inverse = every(R(1.0) / pivot);
-        solved[k] = word[k] / pivot;
-        const Lanes taken = every(-solved[k]);
-        for (int q = diagonal; q < vectors; ++q) {
-          own[q] *= inverse;
-          y[q] = vector_fma(own[q], taken, y[q]);
+        const REAL quotient = word[k] / pivot;
+        const Lanes taken = every(-quotient);
+        for (int u = 0; u < number; ++u) {
+          const Lanes scaled = own[used[u]] * inverse;
+          own[used[u]] = scaled;
+          y[used[u]] = vector_fma(scaled, taken, y[used[u]]);
         }
+        solved[k] = quotient;
         words(k)[k] = pivot;
       }
-      if (next < end) remove_panel(first, next);
+      if (next < end) remove_panel(first, next, used, number);
     }
     for (int k = begin; k < end; ++k) word[k] = solved[k];
     for (int q = 0; backward && q < vectors; ++q) y[q] += every(0);  // zeros without a sign may be skipped
   }
 
-  // Subtract the products of PANEL columns of L from the rows from `from` on.
-  void remove_panel(int first, int from) {
-    const int diagonal = first / VECTOR_WIDTH;
-    int used[MOST_VECTORS], number = 0;
-    for (int q = diagonal; q < vectors; ++q) {
-      const Lanes* own = row(first) + q;
-      if (sparse && !has_bits(any_bits(own[0], own[vectors], own[2 * vectors], own[3 * vectors]))) continue;
-      for (int p = diagonal; p * VECTOR_WIDTH < from; ++p) blocks[p][q] = true;
-      used[number++] = q;
+  // The vectors, from the diagonal on, in which one of the rows of a panel may have entries.
+  int used_by(int first, int next, int* used) const {
+    int number = 0;
+    for (int q = first / VECTOR_WIDTH; q < vectors; ++q) {
+      const Lanes* own = of + first * vectors + q;
+      const bool all = !sparse || next - first < PANEL;
+      if (all || has_bits(any_bits(own[0], own[vectors], own[2 * vectors], own[3 * vectors]))) used[number++] = q;
+    }
+    return number;
+  }
+
+  // Subtract the products of PANEL columns of L, which have entries in `used` vectors, from the rows from `from` on.
+  void remove_panel(int first, int from, const int* used, int number) {
+    for (int u = 0; u < number; ++u) {
+      for (int p = first / VECTOR_WIDTH; p * VECTOR_WIDTH < from; ++p) blocks[p][used[u]] = true;
     }
     for (int u = 0; u < number; ++u) {
       const int start = used[u] * VECTOR_WIDTH, low = start < from ? from : start, high = next_vector(start);

@@ -236,7 +236,7 @@ DEVICE void solve_newton_general(const Model& m, const int* nefc, const real* qM
     // second one those of the optimum.
     done = full && (again || moved2 <= SHORT_STEP2);
     done |= decrement <= noise || moved2 <= REAL_EPS * REAL_EPS;
-    done |= decrement <= FAINT * noise && decrement > R(0.25) * before;
+    done |= decrement <= FAINT * noise && decrement > R(0.9) * before;
     before = decrement;
   }
   lane_sync();

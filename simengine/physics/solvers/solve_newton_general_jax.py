@@ -67,7 +67,7 @@ def _minimize(law: RowLaw, limits: Limits, problem: Problem, qLD: Matrix, start:
         there = dot(down, down) < limits.smallest**2
         decrement, least = dot(down, step), noise(problem, a, step)
         near = (decrement <= least) | (dot(moved, moved) <= eps**2 * dot(a, a))
-        near |= (decrement <= _FAINT * least) & (decrement > 0.25 * state.decrement)
+        near |= (decrement <= _FAINT * least) & (decrement > 0.9 * state.decrement)
         return _State(jnp.where(there, a, a + moved), decrement, state.iteration + 1, there | near)
 
     # (6) stop at the optimum, or after the most iterations

@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import pytest
 
-from tests.checkout import ROOT
+from tests.helpers.checkout import ROOT
 
 OPTIONS = ["--env", "simengine/InvertedPendulum-v5", "--backend", "host", "--json"]
 pytestmark = pytest.mark.slow

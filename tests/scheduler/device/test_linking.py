@@ -36,12 +36,12 @@ def test_reset_and_window_are_machine_code() -> None:
     assert management(ARCH)[:4] == ELF
 
 
-@pytest.mark.parametrize("merged", [False, True])
+@pytest.mark.parametrize(("merged", "ready"), [(False, False), (True, False), (False, True)])
 @pytest.mark.parametrize(("bodies", "threads"), [((WARP,), 32), ((WARP, BLOCK), 128)])
 def test_workers_of_bodies_with_fewer_threads_are_machine_code(
-    bodies: tuple[DeviceBody, ...], threads: int, merged: bool
+    bodies: tuple[DeviceBody, ...], threads: int, merged: bool, ready: bool
 ) -> None:
-    assert link_worker(bodies, threads, 64, ARCH, anew, merged)[:4] == ELF
+    assert link_worker(bodies, threads, 64, ARCH, anew, merged, ready)[:4] == ELF
 
 
 @pytest.mark.parametrize(

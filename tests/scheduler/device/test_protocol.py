@@ -28,11 +28,14 @@ from tests.scheduler.device.programs import random_program
     workers=st.integers(1, 4),
     tiled=st.booleans(),
     merged=st.booleans(),
+    ready=st.booleans(),
 )
-def test_random_lists_are_legal_and_as_serial(seed: int, window: int, workers: int, tiled: bool, merged: bool) -> None:
+def test_random_lists_are_legal_and_as_serial(
+    seed: int, window: int, workers: int, tiled: bool, merged: bool, ready: bool
+) -> None:
     program = random_program(seed)
     half = len(program.calls) // 2
-    chosen = {"window": window, "tiled": tiled, "merged": merged}
+    chosen = {"window": window, "tiled": tiled, "merged": merged, "ready": ready}
     options = Options(segments=program.segments, record="times", watchdog=30.0, **chosen)
     trace = ThreadedDevice(options, workers).run([program.calls[:half], program.calls[half:]])
     got = program.data.copy()
@@ -41,12 +44,40 @@ def test_random_lists_are_legal_and_as_serial(seed: int, window: int, workers: i
     np.testing.assert_array_equal(got, program.expected(trace.order))
 
 
+def test_a_ready_call_starts_though_an_earlier_one_waits() -> None:
+    """One block is busy with the call that the second waits for. The other runs the third, which waits for nothing."""
+
+    def ran(ready: bool) -> list[str]:
+        segments, log, third = Segments(), [], threading.Event()
+        a, b = segments.intern("a"), segments.intern("b")
+
+        def slow(tile: int) -> None:
+            third.wait(10.0 if ready else 0.3)
+            log.append("slow")
+
+        def free(tile: int) -> None:
+            log.append("free")
+            third.set()
+
+        calls = [
+            KernelCall("slow", PythonBody(slow), (), (a,)),
+            KernelCall("waits", PythonBody(lambda tile: log.append("waits")), (a,), ()),
+            KernelCall("free", PythonBody(free), (), (b,)),
+        ]
+        ThreadedDevice(Options(segments=segments, ready=ready, watchdog=60.0), workers=2).run([calls])
+        return log
+
+    assert ran(True) == ["free", "slow", "waits"]
+    assert ran(False)[0] == "slow"  # the block with the ticket of the second call waits, and nobody takes the third
+
+
 @pytest.mark.parametrize("workers", [1, 2, 5])
-def test_classes_without_room_for_all_their_blocks_still_run_together(workers: int) -> None:
+@pytest.mark.parametrize("ready", [False, True])
+def test_classes_without_room_for_all_their_blocks_still_run_together(workers: int, ready: bool) -> None:
     """There are places for the window and for one block of each class, and blocks of the first class take all."""
     for seed in range(4):
         program = random_program(seed)
-        options = Options(segments=program.segments, window=8, watchdog=60.0)
+        options = Options(segments=program.segments, window=8, watchdog=60.0, ready=ready)
         trace = ThreadedDevice(options, workers, places=3).run([program.calls])
         got = program.data.copy()
         assert trace.counters.calls == len(program.calls)
@@ -124,17 +155,19 @@ def test_an_emitter_reads_what_an_awaited_call_wrote() -> None:
     assert trace.counters.awaits == 1
 
 
+@pytest.mark.parametrize("ready", [False, True])
 @pytest.mark.parametrize("merged", [False, True])
-def test_a_stuck_list_is_given_up_and_names_who_waited_for_what(merged: bool) -> None:
+def test_a_stuck_list_is_given_up_and_names_who_waited_for_what(merged: bool, ready: bool) -> None:
     segments, ran = Segments(), []
     calls = chain(segments, [ran.append] * 3, tiles=1)
-    executor = ThreadedDevice(Options(segments=segments, watchdog=0.2, tiled=False, merged=merged), lose=1)
+    chosen = {"merged": merged, "ready": ready}
+    executor = ThreadedDevice(Options(segments=segments, watchdog=0.2, tiled=False, **chosen), lose=1)
     with pytest.raises(CallError, match=r"call 'call2', tile 0, waited 0\.2 s for call 'call1', which has not ended"):
         executor.run([calls])
     assert len(ran) == 2
     # nothing of it stays behind
     ran.clear()
-    ThreadedDevice(Options(segments=segments, merged=merged)).run([calls])
+    ThreadedDevice(Options(segments=segments, **chosen)).run([calls])
     assert len(ran) == 3
 
 
@@ -147,17 +180,19 @@ def test_the_window_of_a_merged_list_works_once_it_has_admitted_all() -> None:
     assert not both.broken
 
 
+@pytest.mark.parametrize("ready", [False, True])
 @pytest.mark.parametrize("merged", [False, True])
-def test_a_window_that_never_empties_is_named(merged: bool) -> None:
+def test_a_window_that_never_empties_is_named(merged: bool, ready: bool) -> None:
     segments = Segments()
     calls = chain(segments, [lambda tile: None] * 3, tiles=1)
+    options = Options(segments=segments, window=1, watchdog=0.2, merged=merged, ready=ready)
     with pytest.raises(CallError, match=r"waited 0\.2 s (for a slot of the window|for the window to admit it)"):
-        ThreadedDevice(Options(segments=segments, window=1, watchdog=0.2, merged=merged), lose=0).run([calls])
+        ThreadedDevice(options, lose=0).run([calls])
 
 
 @pytest.mark.sanitizer
-@pytest.mark.parametrize("merged", [False, True])
-def test_the_protocol_has_no_races(merged: bool) -> None:
+@pytest.mark.parametrize("form", ["classes", "merged", "ready"])
+def test_the_protocol_has_no_races(form: str) -> None:
     library = build(("-g", "-fsanitize=thread"))
     program = """
 import sys
@@ -168,12 +203,13 @@ from tests.scheduler.device.programs import random_program
 
 for seed in range(10):
     program = random_program(seed)
-    options = Options(segments=program.segments, window=4, watchdog=60.0, merged=sys.argv[2] == "True")
+    forms = {sys.argv[2]: True} if sys.argv[2] != "classes" else {}
+    options = Options(segments=program.segments, window=4, watchdog=60.0, **forms)
     ThreadedDevice(options, 3, library=Path(sys.argv[1])).run([program.calls])
 """
     flags = {"LD_PRELOAD": _tsan(), "TSAN_OPTIONS": "halt_on_error=1 ignore_noninstrumented_modules=1"}
     found = subprocess.run(
-        [sys.executable, "-c", program, str(library), str(merged)],
+        [sys.executable, "-c", program, str(library), form],
         env={**os.environ, **flags},
         cwd=Path(__file__).parents[3],
         capture_output=True,

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from simengine_scheduler.service import OwnerLost, connect
-from tests.checkout import PYTHONPATH
+from tests.helpers.checkout import PYTHONPATH
 from tests.scheduler.service.owners import Blocks, make_owner, mixed, step_of
 from tests.scheduler.service.test_service import BUFFERS, bits, until, with_arrays
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from simengine_scheduler.service import Owner, serve
-from tests.checkout import PYTHONPATH
+from tests.helpers.checkout import PYTHONPATH
 
 pytestmark = pytest.mark.gpu
 

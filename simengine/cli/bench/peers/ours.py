@@ -12,6 +12,8 @@ from simengine.cli.bench.peers.engine import CPU, GPU, Engine
 from simengine.cli.bench.peers.problem import Problem, State
 from simengine.cli.simulations.stepping import on_device, on_host
 
+_PLAN_BYTES = 128 * 2**20  # size of the controls of one call at most, as for mujoco.rollout
+
 
 class Simengine(Engine):
     """simengine on one of its backends, with the executor that it chooses.
@@ -58,15 +60,24 @@ class Simengine(Engine):
             self._sim.set_state(act=state.act)
 
     def step(self, steps: int) -> float:
-        """Step with all sets of controls in one call, as programs do that have a plan for several steps."""
+        """Step with the controls of many steps in one call, as programs do that have a plan for several steps.
+
+        On the CPU these are all steps, because `mujoco.rollout` takes them in one call, too; on other devices, as many
+        as there are sets of controls.
+        """
         sets = len(self._controls)
-        began = perf_counter()
-        for _ in range(steps // sets):
-            self._sim.step(sets, ctrl=self._controls)
-        if rest := steps % sets:
-            self._sim.step(rest, ctrl=self._controls[:rest])
-        self._sim.synchronize()
-        return perf_counter() - began
+        most = max(sets, _PLAN_BYTES // max(1, self._host_controls[0].nbytes)) if self._backend == "host" else sets
+        elapsed = 0.0
+        for first in range(0, steps, most):
+            number = min(most, steps - first)
+            turns = np.arange(first, first + number) % sets
+            plan = self._host_controls[turns] if self._backend == "host" else self._controls[:number]
+            began = perf_counter()
+            self._sim.step(number, ctrl=plan)
+            if first + number == steps:
+                self._sim.synchronize()
+            elapsed += perf_counter() - began
+        return elapsed
 
     def state(self) -> State:
         """Return the present states."""

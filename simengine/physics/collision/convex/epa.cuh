@@ -306,6 +306,9 @@ DEVICE void face_around(const Polytope& p, real most, const real* normal, int* c
   for (int i = 0; i < 3; ++i) corner[i] = p.corner[face][i];
 }
 
+template <typename Team>
+DEVICE_CALL void try_other_ways(const Difference& d, const Polytope& p, real depth, Simplex& s, real* normal);
+
 // The direction of least penetration; the simplex receives the three support points around it, with their weights. All
 // lanes of the team have the same difference, and receive the same result.
 template <typename Team>
@@ -317,6 +320,7 @@ DEVICE_CALL void epa(const Difference& d, Polytope& p, Simplex& s, real* normal)
   real depth = REAL_MAX;  // the smallest depth so far, along the normal of the face with these corners
   const bool flat = !(d.a.round[0] > 0) && !(d.b.round[0] > 0);
   const real close = d.scale * (flat ? EPA_TOLERANCE_FLAT : EPA_TOLERANCE);
+  bool reached = false;
   ROLLED for (int v = 4; v < EPA_VERTICES; ++v) {
     real least, w[3], dir[3];
     const int face = least_face<Team>(p, &least);
@@ -325,7 +329,7 @@ DEVICE_CALL void epa(const Difference& d, Polytope& p, Simplex& s, real* normal)
     team_support<Team>(d, dir, w);
     const real h = dot3(w, dir);
     // an earlier normal may be as good by chance, but its corners may not be
-    const bool reached = h - least <= close;
+    reached = h - least <= close;
     if (h < depth || reached) {
       depth = h;
       for (int i = 0; i < 3; ++i) {
@@ -358,5 +362,6 @@ DEVICE_CALL void epa(const Difference& d, Polytope& p, Simplex& s, real* normal)
   }
   real square;
   triangle_weights(s.w[0], s.w[1], s.w[2], s.weight, &square);
+  if (!reached && !flat) try_other_ways<Team>(d, p, depth, s, normal);
   Team::sync();
 }

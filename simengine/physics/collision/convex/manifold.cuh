@@ -89,15 +89,17 @@ DEVICE Spot above(const Plane& p, const real* point) {
   return {dot3(p.x, offset), dot3(p.y, offset), dot3(p.normal, offset)};
 }
 
-// Side k of a face; MuJoCo's order around a face is clockwise.
-DEVICE_CALL HalfPlane side_of(const Solid& s, int face, int k, const Plane& p, real slack) {
+// Corner k of a face as seen from a plane; MuJoCo's order around a face is clockwise. The corner after the last is the
+// first.
+DEVICE_CALL Spot corner_above(const Solid& s, int face, int k, const Plane& p) {
   const int begin = s.model->face_adr()[face], sides = s.model->face_adr()[face + 1] - begin;
-  const int *around = s.model->face_vert() + begin, here = sides - 1 - k;
   real point[3];
-  corner_of(s, around[here], point);
-  const Spot from = above(p, point);
-  corner_of(s, around[here ? here - 1 : sides - 1], point);
-  const Spot to = above(p, point);
+  corner_of(s, s.model->face_vert()[begin + (k < sides ? sides - 1 - k : sides - 1)], point);
+  return above(p, point);
+}
+
+// The side of a face between two corners that follow each other.
+DEVICE HalfPlane side_of(const Spot& from, const Spot& to, real slack) {
   const real nx = from.y - to.y, ny = to.x - from.x;
   return {nx, ny, fma_(nx, from.x, ny * from.y), slack * (abs_(nx) + abs_(ny))};
 }
@@ -120,15 +122,30 @@ DEVICE_CALL int face_contacts(const Solid& a, const Solid& b, const Lying& lying
   const int* adr = a.model->face_adr();
   const int begin = adr[lying.second], sides = adr[lying.second + 1] - begin;
   Spot polygon[FACE_CORNERS];
-  int number = 0;
+  Rectangle bounds;
+  int number = 0, first = 0;  // corners, and the one that the polygon begins with
+  nothing_yet(bounds);
   ROLLED for (int k = sides - 1; k >= 0; --k) {
     real point[3];
     corner_of(b, b.model->face_vert()[begin + k], point);
-    polygon[number++] = above(plane, point);
+    polygon[number] = above(plane, point);
+    include(bounds, polygon[number++]);
   }
+  Spot here = corner_above(a, lying.first, 0, plane);
   ROLLED for (int k = 0; k < adr[lying.first + 1] - adr[lying.first]; ++k) {
-    number = clip(polygon, number, side_of(a, lying.first, k, plane, ALONG_SIDE * scale), FACE_CORNERS);
+    const Spot from = here;
+    here = corner_above(a, lying.first, k + 1, plane);
+    const HalfPlane side = side_of(from, here, ALONG_SIDE * scale);
+    if (holds(side, bounds)) {  // as clip does, without a look at the corners
+      first = wrapped(first + 1, number);
+      continue;
+    }
+    turn(polygon, number, first);
+    first = 0;
+    number = clip(polygon, number, side, FACE_CORNERS, bounds);
+    if (number == 0) return 0;
   }
+  turn(polygon, number, first);
   int near = 0;
   ROLLED for (int k = 0; k < number; ++k) {
     if (polygon[k].height <= margin) polygon[near++] = polygon[k];
@@ -161,12 +178,16 @@ DEVICE_CALL int edge_contacts(const Solid& edges, const Solid& faces, const Lyin
   const Spot from = above(plane, end[0]), to = above(plane, end[1]);
   // the part of the edge over the face, as parameters in [0, 1]: a polygon of two corners
   Spot part[THERE_AND_BACK] = {{R(0.0), R(0.0), from.height}, {R(1.0), R(0.0), to.height}};
+  Rectangle bounds;
   int corners = 2, near = 0;
+  Spot here = corner_above(faces, face, 0, plane);
   ROLLED for (int k = 0; k < adr[face + 1] - adr[face]; ++k) {
-    const HalfPlane h = side_of(faces, face, k, plane, ALONG_SIDE * scale);
+    const Spot before = here;
+    here = corner_above(faces, face, k + 1, plane);
+    const HalfPlane h = side_of(before, here, ALONG_SIDE * scale);
     const real d1 = beyond(h, from), d2 = beyond(h, to);
     if (d1 > h.slack && d2 > h.slack) return 0;
-    corners = clip(part, corners, {d2 - d1, R(0.0), -d1, h.slack}, THERE_AND_BACK);
+    corners = clip(part, corners, {d2 - d1, R(0.0), -d1, h.slack}, THERE_AND_BACK, bounds);
   }
   ROLLED for (int k = 0; k < corners; ++k) {
     if (part[k].height + edges.thick <= margin) part[near++] = part[k];

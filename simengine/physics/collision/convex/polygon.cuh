@@ -32,28 +32,80 @@ struct HalfPlane {
 
 DEVICE real beyond(const HalfPlane& h, const Spot& c) { return fma_(h.nx, c.x, fma_(h.ny, c.y, -h.dist)); }
 
+// The smallest rectangle along the axes of the plane that holds the corners of a polygon.
+struct Rectangle {
+  real low[2], high[2];
+};
+
+DEVICE void nothing_yet(Rectangle& bounds) {
+  for (int i = 0; i < 2; ++i) {
+    bounds.low[i] = REAL_MAX;
+    bounds.high[i] = -REAL_MAX;
+  }
+}
+
+DEVICE void include(Rectangle& bounds, const Spot& c) {
+  const real at[2] = {c.x, c.y};
+  for (int i = 0; i < 2; ++i) {
+    bounds.low[i] = min_(bounds.low[i], at[i]);
+    bounds.high[i] = max_(bounds.high[i], at[i]);
+  }
+}
+
+// Whether a half plane holds all that is within bounds. The corner that is farthest beyond it is as far as any corner of
+// the polygon, also as rounded: rounding keeps order.
+DEVICE bool holds(const HalfPlane& h, const Rectangle& bounds) {
+  const Spot farthest = {h.nx < 0 ? bounds.low[0] : bounds.high[0], h.ny < 0 ? bounds.low[1] : bounds.high[1], R(0.0)};
+  return beyond(h, farthest) <= h.slack;
+}
+
 // (1) clip a polygon in place (Sutherland and Hodgman, Reentrant polygon clipping, 1974). Each edge adds the point
 // where it crosses the half plane, and its end if that is inside. A corner is read before its results are written.
-// `room` is the capacity in corners; returns the number of corners left.
-DEVICE_CALL int clip(Spot* polygon, int number, const HalfPlane& h, int room) {
+// `room` is the capacity in corners; `bounds` receives those of what is left. Returns the number of corners left. A
+// polygon inside is left as it is, but begins with its second corner.
+DEVICE_CALL int clip(Spot* polygon, int number, const HalfPlane& h, int room, Rectangle& bounds) {
+  nothing_yet(bounds);
   if (number == 0) return 0;
   const Spot start = polygon[0];
-  Spot from = start;
+  Spot from = start, to = number > 1 ? polygon[1] : start;
   real d1 = beyond(h, from);
   int kept = 0;
   ROLLED for (int i = 0; i < number; ++i) {
-    const Spot to = i + 1 < number ? polygon[i + 1] : start;
+    const Spot next = i + 2 < number ? polygon[i + 2] : start;  // on its way while the corner before is clipped
     const real d2 = beyond(h, to);
     if ((d1 <= h.slack) != (d2 <= h.slack) && kept < room && kept < i + 2) {
       const real share = clamp_(d1 / (d1 - d2), R(0.0), R(1.0));
-      polygon[kept++] = {fma_(share, to.x - from.x, from.x), fma_(share, to.y - from.y, from.y),
-                         fma_(share, to.height - from.height, from.height)};
+      const Spot crossing = {fma_(share, to.x - from.x, from.x), fma_(share, to.y - from.y, from.y),
+                             fma_(share, to.height - from.height, from.height)};
+      include(bounds, crossing);
+      polygon[kept++] = crossing;
     }
-    if (d2 <= h.slack && kept < room && kept < i + 2) polygon[kept++] = to;
+    if (d2 <= h.slack && kept < room && kept < i + 2) {
+      include(bounds, to);
+      polygon[kept++] = to;
+    }
     from = to;
+    to = next;
     d1 = d2;
   }
   return kept;
+}
+
+// Reverse the order of corners `first` to `last` - 1.
+DEVICE void reverse(Spot* polygon, int first, int last) {
+  ROLLED for (--last; first < last; ++first, --last) {
+    const Spot c = polygon[first];
+    polygon[first] = polygon[last];
+    polygon[last] = c;
+  }
+}
+
+// Let a polygon begin with its corner number `first`.
+DEVICE_CALL void turn(Spot* polygon, int number, int first) {
+  if (first == 0) return;
+  reverse(polygon, 0, first);
+  reverse(polygon, first, number);
+  reverse(polygon, 0, number);
 }
 
 DEVICE bool is_copy(const Spot& c, const Spot& other, real same) {
@@ -74,43 +126,65 @@ DEVICE_CALL int without_copies(Spot* polygon, int number, real same) {
   return kept;
 }
 
-DEVICE real area(const Spot* p, int number, const int* quad) {
-  const Spot &a = p[quad[0] % number], &b = p[quad[1] % number], &c = p[quad[2] % number], &d = p[quad[3] % number];
-  return abs_((c.x - a.x) * (d.y - b.y) - (c.y - a.y) * (d.x - b.x));
+// Corner number k of a polygon, counted round and round.
+DEVICE int wrapped(int k, int number) {
+  while (k >= number) k -= number;
+  return k;
 }
 
-// The search for four corners: those of now, and their area. A free search takes steps that keep the area; another one
-// only says whether it met such steps.
+// The search for four corners: those of now, where they are, and their area. A free search takes steps that keep the
+// area; another one only says whether it met such steps.
 struct Search {
   int quad[4];
+  real x[4], y[4];
   real most;
   bool free, met;
 };
 
-// Advance one corner by one if that makes the area larger.
-DEVICE_CALL bool move_on(const Spot* p, int number, int corner, Search& s) {
+DEVICE void read_corner(const Spot* p, int number, int corner, Search& s) {
+  const Spot& c = p[wrapped(s.quad[corner], number)];
+  s.x[corner] = c.x;
+  s.y[corner] = c.y;
+}
+
+DEVICE real area(const Search& s) {
+  return abs_((s.x[2] - s.x[0]) * (s.y[3] - s.y[1]) - (s.y[2] - s.y[0]) * (s.x[3] - s.x[1]));
+}
+
+// Let s be the search with one corner advanced by one, if that makes the area larger; returns whether it does.
+DEVICE bool move_on(const Spot* p, int number, int corner, Search& s) {
   const int end = corner == 3 ? s.quad[0] + number : s.quad[corner + 1];
+  const real x = s.x[corner], y = s.y[corner];
   ++s.quad[corner];
-  const real next = area(p, number, s.quad);
+  read_corner(p, number, corner, s);
+  const real next = area(s);
   bool moves = next > s.most * LARGER;
   if (!moves && next * LARGER >= s.most && s.quad[corner] < end) {
     s.met = true;
     moves = s.free;
   }
-  if (!moves) --s.quad[corner];
-  else s.most = max_(s.most, next);
+  if (moves) {
+    s.most = max_(s.most, next);
+  } else {
+    --s.quad[corner];
+    s.x[corner] = x;
+    s.y[corner] = y;
+  }
   return moves;
 }
 
 // Where the third corner coincides with the second, advance it, and the fourth if that is reached, if that makes the
 // area larger.
-DEVICE_CALL bool part(const Spot* p, int number, Search& s) {
+DEVICE bool part(const Spot* p, int number, Search& s) {
   if (!s.free || s.quad[1] != s.quad[2]) return false;
-  const int third = s.quad[2] + 1, trial[4] = {s.quad[0], s.quad[1], third, s.quad[3] + (s.quad[3] == third)};
-  const real next = area(p, number, trial);
+  Search trial = s;
+  trial.quad[2] = s.quad[2] + 1;
+  trial.quad[3] = s.quad[3] + (s.quad[3] == trial.quad[2]);
+  for (int k = 2; k < 4; ++k) read_corner(p, number, k, trial);
+  const real next = area(trial);
   if (!(next > s.most * LARGER)) return false;
+  s = trial;
   s.most = next;
-  for (int k = 2; k < 4; ++k) s.quad[k] = trial[k];
   return true;
 }
 
@@ -118,19 +192,29 @@ DEVICE_CALL bool part(const Spot* p, int number, Search& s) {
 // the polygon, and the others advance while the area grows: the third and the second after each step of the fourth.
 // Where the first one has reached the second, a triangle may be the largest so far. In a free search the second corner
 // then goes on to the third, which is the same triangle, and from where all can part.
-DEVICE_CALL void search(const Spot* p, int number, real least, Search& s, int* best) {
-  for (int k = 0; k < 4; ++k) s.quad[k] = k;
-  s.most = area(p, number, s.quad);
+DEVICE_CALL Search search(const Spot* p, int number, real least, bool free, int* best) {
+  Search s;
+  s.free = free;
+  s.met = false;
+  for (int k = 0; k < 4; ++k) {
+    s.quad[k] = k;
+    read_corner(p, number, k, s);
+  }
+  s.most = area(s);
   ROLLED for (; s.quad[0] < number; ++s.quad[0]) {
+    // a corner that the first one has reached has advanced past it
+    for (int k = 0; k < 4; ++k) read_corner(p, number, k, s);
     ROLLED while (move_on(p, number, 3, s) || part(p, number, s)) {
       ROLLED while (move_on(p, number, 2, s)) {
       }
       ROLLED while (move_on(p, number, 1, s)) {
       }
-      if (s.free && s.quad[0] == s.quad[1] && s.quad[2] == s.quad[1] + 1) ++s.quad[1];
-      for (int k = 0; k < 4 && s.most > least; ++k) best[k] = s.quad[k] % number;
+      if (s.free && s.quad[0] == s.quad[1] && s.quad[2] == s.quad[1] + 1) {
+        ++s.quad[1];
+        read_corner(p, number, 1, s);
+      }
+      for (int k = 0; k < 4 && s.most > least; ++k) best[k] = wrapped(s.quad[k], number);
     }
-    // a corner that the first one has reached advances past it
     if (s.quad[1] > s.quad[0]) continue;
     ++s.quad[1];
     if (s.quad[2] == s.quad[1]) {
@@ -138,18 +222,16 @@ DEVICE_CALL void search(const Spot* p, int number, real least, Search& s, int* b
       if (s.quad[3] == s.quad[2]) ++s.quad[3];
     }
   }
+  return s;
 }
 
 // (2) four corners that span a large area of a polygon of more than four. MuJoCo's search may end with two corners that
 // coincide, and rounding decides whether it takes a step that keeps the area. Where either happened, a free search that
 // finds more counts.
 DEVICE_CALL void span(const Spot* p, int number, int* best) {
-  Search s;
-  s.free = s.met = false;
   for (int k = 0; k < 4; ++k) best[k] = k;
-  search(p, number, R(0.0), s, best);
+  const Search s = search(p, number, R(0.0), false, best);
   const bool copies = best[0] == best[1] || best[1] == best[2] || best[2] == best[3] || best[3] == best[0];
   if (!s.met && !copies) return;
-  s.free = true;
-  search(p, number, copies ? s.most : s.most * CLEARLY_LARGER, s, best);
+  search(p, number, copies ? s.most : s.most * CLEARLY_LARGER, true, best);
 }

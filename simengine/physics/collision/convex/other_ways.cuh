@@ -1,0 +1,135 @@
+// Depths in other directions than that in which the search for the least depth ended.
+//
+// A polytope that is full before the search converges leaves faces with a smaller distance than the depth that was
+// found. Around the direction that was found, Newton's method finds the least depth. Elsewhere, such a face may hide a
+// smaller one: smooth shapes that lie deep in each other have several ways out that are nearly as short. So the support
+// function is minimised from the least faces in other directions, too.
+#pragma once
+
+#define WAYS_TRIED 6
+#define WAYS_NEAR R(0.99)  // cosine between directions that are near each other
+#define WAYS_STEPS 8
+#define WAYS_AROUND R(0.02)  // [rad] from a direction to those of the support points around it
+#define WAYS_FLOOR R(0.05)   // least curvature of a step, relative to the depth
+
+// The face with the least distance, the first of several, whose normal is near none of the directions that were tried;
+// EPA_FACES if that distance is not below `most`.
+template <typename Team>
+DEVICE int other_face(const Polytope& p, const real (*tried)[3], int number, real most) {
+  int best = EPA_FACES;
+  real own = most;
+  ROLLED for (int f = Team::rank(); f < p.faces; f += Team::SIZE) {
+    if (!(p.dist[f] < own)) continue;
+    bool near = false;
+    ROLLED for (int k = 0; k < number; ++k) near |= dot3(p.normal[f], tried[k]) > WAYS_NEAR;
+    best = near ? best : f;
+    own = near ? own : p.dist[f];
+  }
+  const real least = Team::least(own);
+  return EPA_FACES - Team::most(own == least ? EPA_FACES - best : 0);
+}
+
+// Two unit vectors perpendicular to n and to each other.
+DEVICE void tangents_of(const real* n, real (*t)[3]) {
+  const real x = abs_(n[0]), y = abs_(n[1]), z = abs_(n[2]);
+  real axis[3] = {R(0.0), R(0.0), R(0.0)};
+  axis[x <= y && x <= z ? 0 : y <= z ? 1 : 2] = 1;
+  cross3(t[0], n, axis);
+  normalize3(t[0]);
+  cross3(t[1], n, t[0]);
+}
+
+// The unit vector n + a t0 + b t1.
+DEVICE void moved_by(const real* n, const real (*t)[3], real a, real b, real* out) {
+  for (int i = 0; i < 3; ++i) out[i] = fma_(b, t[1][i], fma_(a, t[0][i], n[i]));
+  normalize3(out);
+}
+
+// One step of Newton's method downhill: the Hessian's eigenvalues are taken as positive, and the step is halved until
+// the support function falls. Returns false if it does not.
+DEVICE_CALL bool step_down(const Difference& d, real* n, real* h) {
+  real t[2][3], w[3], H[3], trial[3];
+  tangents_of(n, t);
+  support(d, n, w);
+  *h = dot3(w, n);
+  for (int i = 0; i < 3; ++i) {
+    const real *u = t[i == 2], *v = t[i > 0];
+    H[i] = curvature(d.a, n, u, v) + curvature(d.b, n, u, v) - (i == 1 ? R(0.0) : *h);
+  }
+  // eigenvectors of the entries 00, 01 and 11
+  const real half = R(0.5) * (H[0] - H[2]), mean = R(0.5) * (H[0] + H[2]);
+  const real far = sqrt_(fma_(half, half, H[1] * H[1])), floor = WAYS_FLOOR * abs_(*h);
+  real c = half + far, s = H[1];
+  if (half < 0) {
+    c = H[1];
+    s = far - half;
+  }
+  const real length = sqrt_(fma_(c, c, s * s));
+  c = length > MJMINVAL ? c / length : R(1.0);
+  s = length > MJMINVAL ? s / length : R(0.0);
+  const real g0 = dot3(t[0], w), g1 = dot3(t[1], w);
+  const real first = -(c * g0 + s * g1) / max_(abs_(mean + far), floor);
+  const real second = -(c * g1 - s * g0) / max_(abs_(mean - far), floor);
+  real a = clamp_(first, R(-0.5), R(0.5)), b = clamp_(second, R(-0.5), R(0.5));
+  ROLLED for (int k = 0; k < 4; ++k) {
+    moved_by(n, t, c * a - s * b, s * a + c * b, trial);
+    const real other = reach(d, trial);
+    if (other < *h) {
+      for (int i = 0; i < 3; ++i) n[i] = trial[i];
+      *h = other;
+      return true;
+    }
+    a *= R(0.5);
+    b *= R(0.5);
+  }
+  return false;
+}
+
+// Three support points around a direction.
+DEVICE void simplex_around(const Difference& d, const real* n, Simplex& s) {
+  const real way[3][2] = {{R(1.0), R(0.0)}, {R(-0.5), R(0.866)}, {R(-0.5), R(-0.866)}};
+  real t[2][3];
+  tangents_of(n, t);
+  for (int k = 0; k < 4; ++k) {
+    const real* on = way[k < 3 ? k : 2];
+    moved_by(n, t, WAYS_AROUND * on[0], WAYS_AROUND * on[1], s.dir[k]);
+    support(d, s.dir[k], s.w[k]);
+    s.used[k] = k < 3;
+    s.weight[k] = k < 3 ? R(1.0) / 3 : R(0.0);
+    s.renew(k);
+  }
+}
+
+// Replace a direction and the three support points around it by others, if these lead to a smaller depth. `depth` is
+// the depth along the direction, which the search found in a full polytope.
+template <typename Team>
+DEVICE_CALL void try_other_ways(const Difference& d, const Polytope& p, real depth, Simplex& s, real* normal) {
+  const real close = EPA_TOLERANCE * d.scale;
+  real tried[2 * WAYS_TRIED + 2][3], n[3], least = depth;
+  int number = 1;
+  for (int i = 0; i < 3; ++i) tried[0][i] = n[i] = normal[i];
+  ROLLED for (int k = 0; k < WAYS_TRIED; ++k) {
+    const int face = other_face<Team>(p, tried, number, least - close);
+    if (face == EPA_FACES) break;
+    Kinks kinks;
+    if (k == 0) {
+      least = polish(d, s, n, kinks);
+      for (int i = 0; i < 3; ++i) tried[number][i] = n[i];
+      ++number;
+    }
+    real way[3], h;
+    for (int i = 0; i < 3; ++i) tried[number][i] = way[i] = p.normal[face][i];
+    ROLLED for (int step = 0; step < WAYS_STEPS && step_down(d, way, &h); ++step) {
+    }
+    Simplex other;
+    simplex_around(d, way, other);
+    for (int i = 0; i < 3; ++i) n[i] = way[i];
+    h = polish(d, other, n, kinks);
+    for (int i = 0; i < 3; ++i) tried[number + 1][i] = n[i];
+    number += 2;
+    if (!(h < least - close)) continue;
+    least = h;
+    s = other;
+    for (int i = 0; i < 3; ++i) normal[i] = way[i];
+  }
+}

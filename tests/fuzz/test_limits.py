@@ -1,0 +1,76 @@
+"""What the fuzzer leaves out has no definite result, or MuJoCo's is wrong; and nothing beside it is left out."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+import pytest
+
+from simengine import Simulation, load_model
+from simengine.fuzz.judge import judge
+from simengine.fuzz.limits import fits, without_comparison
+
+BALL, SLIDE = '<joint type="ball" pos="0.05 0 0"/>', '<joint type="slide" axis="1 2 3"/>'
+ARM = """
+<mujoco><worldbody><body name="b">{}<geom size="0.1" pos="0.2 0.1 0"/>
+  <body name="c" pos="0.3 0 0.2"><joint axis="1 0 1"/><geom size="0.1"/></body>
+  <body name="d" pos="-0.3 0 0.2"><joint axis="0 1 1"/><geom size="0.1"/></body>
+</body></worldbody><equality><connect {}/></equality></mujoco>"""
+TO_WORLD, WITHIN = 'body1="c" anchor="0.1 0.1 0.1"', 'body1="c" body2="d" anchor="0.1 0.1 0.1"'
+
+
+@pytest.mark.parametrize(
+    ("joints", "held", "left_out"),
+    [(BALL + SLIDE, TO_WORLD, True), (SLIDE + BALL, TO_WORLD, False), (BALL + SLIDE, WITHIN, False)],
+)
+def test_points_that_slide_after_a_ball_joint_are_left_out_where_mujocos_rate_is_not_that_of_its_jacobian(
+    joints: str, held: str, left_out: bool
+) -> None:
+    mj = mujoco.MjModel.from_xml_string(ARM.format(joints, held))
+    assert bool(without_comparison(mj)) == left_out
+    data, rng = mujoco.MjData(mj), np.random.default_rng(0)
+    mujoco.mj_integratePos(mj, data.qpos, rng.normal(size=mj.nv), 1.0)
+    qpos, data.qvel[:] = data.qpos.copy(), rng.normal(size=mj.nv)
+    mujoco.mj_forward(mj, data)
+    aref, J = data.efc_aref.copy(), data.efc_J.reshape(3, mj.nv).copy()
+    rows = []
+    for step in (-1e-6, 1e-6):
+        data.qpos[:] = qpos
+        mujoco.mj_integratePos(mj, data.qpos, data.qvel, step)
+        mujoco.mj_fwdPosition(mj, data)
+        rows.append(data.efc_J.reshape(3, mj.nv) @ data.qvel)
+    drift = (rows[1] - rows[0]) / 2e-6
+
+    sim = Simulation(load_model(mj), num_worlds=1, backend="host", dtype="float64")
+    still = {"qpos": qpos[None], "qvel": data.qvel[None]}
+    sim.set_state(**still)
+    sim.forward()
+    assert np.allclose(sim.constraints(0).J, J, atol=1e-9)
+    off = np.abs(np.asarray(sim.constraints(0).aref) - aref).max()
+    assert (off > 0.1) == left_out, off
+    wanted = aref if not left_out else aref + _missed(mj, data, qpos, drift)
+    assert np.allclose(sim.constraints(0).aref, wanted, atol=1e-5)
+
+
+def _missed(mj: mujoco.MjModel, data: mujoco.MjData, qpos: np.ndarray, drift: np.ndarray) -> np.ndarray:
+    """By how much MuJoCo's rate of the Jacobian at the point of body c, times qvel, is more than `drift` (3,)."""
+    data.qpos[:] = qpos
+    mujoco.mj_fwdPosition(mj, data)
+    body, rate = mj.body("c").id, np.zeros((3, mj.nv))
+    point = data.xpos[body] + data.xmat[body].reshape(3, 3) @ mj.eq_data[0, :3]
+    mujoco.mj_fwdVelocity(mj, data)
+    mujoco.mj_jacDot(mj, data, rate, None, point, body)
+    return np.asarray(rate @ data.qvel - drift)
+
+
+def test_a_model_with_numbers_beyond_float32_is_compared_in_float64_alone() -> None:
+    damped = '<mujoco><worldbody><body><joint axis="0.3 0.2 1" damping="{}"/><geom size="0.1" pos="0.1 0 0"/></body>'
+    text = damped.format("1e300") + "</worldbody></mujoco>"
+    large = mujoco.MjModel.from_xml_string(text)
+    assert (fits(large, "float64"), fits(large, "float32")) == (True, False)
+    assert fits(mujoco.MjModel.from_xml_string(text.replace("1e300", "1e38")), "float32")
+    usual = text.replace("1e300", "0.1")
+    for model, dtype, compared in ((text, "float32", False), (usual, "float32", True), (usual, "float64", True)):
+        outcome = judge(model, backend="host", dtypes=(dtype,), states=2, seed=0)
+        assert (outcome.kind == "agrees") == compared, outcome
+        assert (outcome.kind == "undecided") != compared, outcome
