@@ -18,11 +18,12 @@ TUMBLING = """
     <body pos="0 0 0.09">
       <freejoint/>
       <geom type="box" size="0.1 0.15 0.1" density="3000" condim="{condim}" friction="{slide} {torsion} {roll}"
-        priority="1"/>
+        priority="1" contype="0"/>
     </body>
     <body pos="0.5 0 0.14">
       <freejoint/>
-      <geom type="ellipsoid" size="0.2 0.1 0.15" condim="{condim}" priority="1" friction="0.3 {torsion} {roll}"/>
+      <geom type="ellipsoid" size="0.2 0.1 0.15" condim="{condim}" priority="1" friction="0.3 {torsion} {roll}"
+        contype="0"/>
     </body>
   </worldbody>
 </mujoco>
