@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from simengine import load_model
+from simengine.check.check import comparable
 from simengine.check.fields import FORWARD
 from simengine.check.oracle import Evaluation, Oracle, collect
 from simengine.check.states import Sampler
@@ -50,6 +51,22 @@ def test_the_contacts_of_faces_depend_on_rounding_only_where_they_are_nearly_par
     assert (changes["contact_pos"] < 1e-4) == steady, changes["contact_pos"]
     assert changes["xpos"] < 1e-5
     assert changes["qM"] < 1e-5
+
+
+def test_rounding_of_forces_counts_where_it_also_swaps_contacts() -> None:
+    """An arm is caught in a height field with forces of 1e6 N. Contacts of neighbouring prisms are nearly the same, and
+    noslip heeds their order; 1e7 N that cancel leave some newtons in float32."""
+    case = read(CORPUS / "noslip_in_a_field.xml")
+    model, _ = comparable(load_model(mujoco.MjModel.from_xml_string(case.text)), case.seed)
+    oracle = Oracle(model.mj, "float32")
+    for state in list(Sampler(model.mj, case.seed).settled(9))[5::2]:
+        oracle.forward(state)
+        evaluation = Evaluation(state, collect(oracle.mj, oracle.data), oracle.touched())
+        assert np.abs(evaluation.fields["efc_force"]).max() > 1e6
+        changes = Perturbed(model, oracle, "float32").of_forward(evaluation)
+        assert 0.1 < changes["qacc"] < np.inf
+        assert 0.01 < changes["efc_force"] < 1
+        assert changes["efc_J"] < 1e-4
 
 
 def judged(text: str, dtype: str, seed: int = 0) -> Outcome:
