@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from simengine.kernels import host_build
 from simengine.kernels.kernel import Kernel
 from simengine.model.model_table import ModelTable
 from simengine_scheduler import HostLaunch
+from simengine_scheduler.executors.processors import usable_processors
 from simengine_scheduler.launch import BufferSet
 
 _WORLDS_A_SHARD = 64  # so that a shard's working set stays in the second-level cache of a core
@@ -189,7 +189,7 @@ class HostBackend:
     def shards_for(self, num_worlds: int, executor: str, emission: str) -> int:
         """Enough shards to occupy every core and to keep each shard in cache."""
         by_cache = -(-num_worlds // _WORLDS_A_SHARD)
-        by_cores = min(num_worlds, os.cpu_count() or 1) if executor == "threads" else 1
+        by_cores = min(num_worlds, usable_processors()) if executor == "threads" else 1
         return max(by_cache, by_cores)
 
     def synchronize(self) -> None:

@@ -21,6 +21,7 @@ _HEADERS_AFTER_MODEL = (
     "branch_rows.cuh",
     "registers.cuh",
     "vector_matrices.cuh",
+    "register_products.cuh",
     "dense.cuh",
     "wide.cuh",
     "wide_solve.cuh",

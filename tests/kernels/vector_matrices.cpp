@@ -13,6 +13,7 @@
 #include "lanes.cuh"
 #include "vectors.h"
 #include "vector_matrices.cuh"
+#include "register_products.cuh"
 
 typedef std::vector<real> Array;
 

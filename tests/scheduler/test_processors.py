@@ -8,6 +8,7 @@ import threading
 
 import pytest
 
+from simengine.backends.host import HostBackend
 from simengine_scheduler import KernelCall, PythonLaunch, Segments, make_executor
 
 pytestmark = pytest.mark.skipif(
@@ -31,3 +32,19 @@ def test_threads_of_a_pool_leave_one_processor_to_the_caller() -> None:
     assert own == allowed
     assert len(other) == len(allowed) - 1
     assert other < allowed
+
+
+def test_a_process_that_may_use_one_processor_has_one_worker_and_one_shard() -> None:
+    """However many the machine has."""
+    allowed = os.sched_getaffinity(0)
+    there = set(threading.enumerate())
+    os.sched_setaffinity(0, {min(allowed)})
+    try:
+        executor = make_executor("threads", segments=Segments())
+        executor.run([[KernelCall("nothing", PythonLaunch(lambda: None), (), ())]])
+        assert set(threading.enumerate()) <= there
+        executor.close()
+        assert HostBackend().shards_for(64, "threads", "whole") == 1
+    finally:
+        os.sched_setaffinity(0, allowed)
+    assert HostBackend().shards_for(64, "threads", "whole") == min(64, len(allowed))

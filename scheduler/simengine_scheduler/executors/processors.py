@@ -14,6 +14,11 @@ from contextlib import suppress
 from threading import Thread
 
 
+def usable_processors() -> int:
+    """The number of processors that this process may use, which a container or `taskset` may have lowered."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 class Processors:
     """Where the threads of a pool may run. On Linux only; elsewhere it does nothing.
 

@@ -18,7 +18,6 @@ Invariants
 
 from __future__ import annotations
 
-import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable
@@ -30,7 +29,7 @@ from ..core.policies import ORDER_POLICIES, OrderPolicy
 from ..core.window import Window
 from ..tracing.trace import Trace
 from .base import Executor, Options, finish_run, run_on_host
-from .processors import Processors
+from .processors import Processors, usable_processors
 from .recorder import start_recording
 
 _IDLE_SECONDS = 5e-4
@@ -208,7 +207,7 @@ class ThreadsExecutor(Executor):
     def __init__(self, options: Options) -> None:
         self._options = options
         self._window = Window(options.table(self.name), options.window)
-        workers = options.workers if options.workers is not None else min(os.cpu_count() or 1, 8)
+        workers = options.workers if options.workers is not None else min(usable_processors(), 8)
         self._pool = _Pool(self.name, workers, ORDER_POLICIES[options.policy])
         self._finalizer = weakref.finalize(self, self._pool.close)
 

@@ -414,40 +414,6 @@ DEVICE_CALL void multiply_in_vectors(const REAL* A, const REAL* x, REAL* out, in
   }
 }
 
-// As solve_by_loops. Matrices of more than MOST_FORWARD rows are factored from the last row on.
-DEVICE_CALL REAL solve_with_rows_in_vectors(REAL* x, const REAL* A, const REAL* d, REAL scale, int nrow, const REAL* J,
-                                            int stride, const REAL* D, const REAL* residual, const REAL* b,
-                                            REAL* gradient, REAL floor, int n) {
-  PaddedMatrix H(n, n > MOST_FORWARD, n > MOST_FILLED);
-  Products products(H);
-  const int vectors = H.vectors;
-  Lanes right[MOST_VECTORS];
-  const REAL* word = reinterpret_cast<const REAL*>(right);
-  REAL norm = 0;
-  H.load(A);
-  for (int i = 0; i < n && scale != 0; ++i) H.words(H.at(i))[H.at(i)] += scale * d[i];
-  for (int q = 0; q < vectors; ++q) right[q] = H.part(b, q) + every(0);
-  for (int r = 0; r < nrow; ++r) {
-    if (!(residual[r] < 0)) continue;
-    Lanes *row = products.c[products.number], *scaled = products.v[products.number];
-    for (int q = 0; q < vectors; ++q) {
-      row[q] = H.part(J + size_t(r) * stride, q);
-      scaled[q] = every(D[r]) * row[q];
-      right[q] = vector_fma(every(-residual[r]), scaled[q], right[q]);
-    }
-    products.added();
-  }
-  for (int i = 0; i < n; ++i) {
-    const REAL entry = word[H.at(i)];
-    if (gradient) gradient[i] = entry;
-    norm = fma_(entry, entry, norm);
-  }
-  if (gradient && norm < floor) return norm;
-  products.flush();
-  H.solve(x, right);
-  return norm;
-}
-
 // The sum of all entries of a vector: those of its second half are added to those of the first, and so on.
 template <int HALF, int... J>
 DEVICE Lanes add_from(Lanes x, std::integer_sequence<int, J...>) {

@@ -13,37 +13,78 @@ DEVICE real weighted_entry(const Model& m, const Rows& rows, int r, const real* 
 }
 
 #ifdef MATRIX_VECTORS
-DEVICE_CALL void solve_weighted_in_vectors(const Model& m, const Rows& rows, real* x, const real* M, const real* weight,
-                                           const real* b) {
-  const int n = m.nv(), stride = m.nvp();
-  PaddedMatrix H(n, n > MOST_FORWARD, n > MOST_FILLED);
-  Products products(H);
-  Lanes right[MOST_VECTORS];
-  const auto part = [&](int r, int q) { return H.part(rows.J + size_t(r) * stride, q); };
-  H.load(M);
-  for (int q = 0; q < H.vectors; ++q) right[q] = H.part(b, q);
+// Vector q of row r of W J, whose row r of J is `row` there.
+DEVICE Lanes weighted_part(const Model& m, const Rows& rows, int r, const real* weight, Lanes row,
+                           const PaddedMatrix& H, int q) {
+  const real* w = weight + MAX_CONE_ROWS * r;
+  if (rows.type[r] != ROW_CONTACT_ELLIPTIC) return every(w[0]) * row;
+  const int first = rows.address[rows.id[r]], dim = m.cand_rows()[rows.cand[rows.id[r]]], stride = m.nvp();
+  Lanes sum = {};
+  for (int k = 0; k < dim; ++k) {
+    sum = vector_fma(every(w[k]), H.part(rows.J + size_t(first + k) * stride, q), sum);
+  }
+  return sum;
+}
+
+// Add the weights of unit rows, of which r is the first, to the diagonal. Returns the row after them.
+DEVICE int add_unit_weights(const Rows& rows, int r, const real* weight, PaddedMatrix& H) {
+  for (; r < rows.unit->end; ++r) {
+    const int i = H.at(rows.unit->column[r - rows.unit->begin]);
+    H.words(i)[i] += weight[MAX_CONE_ROWS * r];
+  }
+  return r;
+}
+
+DEVICE bool starts_units(const Rows& rows, int r) {
+  return rows.unit && r == rows.unit->begin && r < rows.unit->end;
+}
+
+// H += J' W J where a row of H is one vector.
+template <int ROWS>
+DEVICE_CALL void add_weighted_in_registers(const Model& m, const Rows& rows, const real* weight, PaddedMatrix& H) {
+  RegisterProducts<ROWS> products(H);
   for (int r = 0; r < rows.n; ++r) {
-    if (rows.unit && r == rows.unit->begin && r < rows.unit->end) {
-      products.flush();
-      for (; r < rows.unit->end; ++r) {
-        const int i = H.at(rows.unit->column[r - rows.unit->begin]);
-        H.words(i)[i] += weight[MAX_CONE_ROWS * r];
-      }
+    if (starts_units(rows, r)) {
+      products.put();
+      r = add_unit_weights(rows, r, weight, H);
+      products.take();
       if (r == rows.n) break;
     }
     if (!has_weight(rows, r, weight)) continue;
-    const real* w = weight + MAX_CONE_ROWS * r;
-    const bool cone = rows.type[r] == ROW_CONTACT_ELLIPTIC;
-    const int first = cone ? rows.address[rows.id[r]] : r, dim = cone ? m.cand_rows()[rows.cand[rows.id[r]]] : 1;
+    const real* J = rows.J + size_t(r) * ROWS;
+    products.add(J, weighted_part(m, rows, r, weight, H.part(J, 0), H, 0));
+  }
+  products.put();
+}
+
+DEVICE void add_weighted_in_vectors(const Model& m, const Rows& rows, const real* weight, PaddedMatrix& H) {
+  Products products(H);
+  for (int r = 0; r < rows.n; ++r) {
+    if (starts_units(rows, r)) {
+      products.flush();
+      r = add_unit_weights(rows, r, weight, H);
+      if (r == rows.n) break;
+    }
+    if (!has_weight(rows, r, weight)) continue;
     Lanes *row = products.c[products.number], *scaled = products.v[products.number];
     for (int q = 0; q < H.vectors; ++q) {
-      row[q] = part(r, q);
-      scaled[q] = cone ? Lanes{} : every(w[0]) * row[q];
-      for (int k = 0; cone && k < dim; ++k) scaled[q] = vector_fma(every(w[k]), part(first + k, q), scaled[q]);
+      row[q] = H.part(rows.J + size_t(r) * m.nvp(), q);
+      scaled[q] = weighted_part(m, rows, r, weight, row[q], H, q);
     }
     products.added();
   }
   products.flush();
+}
+
+DEVICE_CALL void solve_weighted_in_vectors(const Model& m, const Rows& rows, real* x, const real* M, const real* weight,
+                                           const real* b) {
+  const int n = m.nv();
+  PaddedMatrix H(n, n > MOST_FORWARD, n > MOST_FILLED);
+  Lanes right[MOST_VECTORS];
+  H.load(M);
+  for (int q = 0; q < H.vectors; ++q) right[q] = H.part(b, q);
+  const auto add = [&](auto ROWS) { add_weighted_in_registers<ROWS.value>(m, rows, weight, H); };
+  if (!in_registers(H, m.nvp(), add)) add_weighted_in_vectors(m, rows, weight, H);
   H.solve(x, right);
 }
 #endif
