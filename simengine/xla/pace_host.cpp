@@ -58,7 +58,7 @@ class Pace {
   static constexpr size_t TRIES = 9;
   static constexpr int64_t FIRST = 2;  // calls with all threads; the first is slow, whatever its work
   static constexpr std::chrono::microseconds LONG{500};
-  static constexpr double WORTH_OF_THREADS = 0.95;  // of the time of fewer threads
+  static constexpr double WORTH_OF_THREADS = 0.8;  // of the time of fewer threads
   int64_t calls = 0, notes = 0, best = 0;
   std::vector<Trial> trials;
   std::chrono::nanoseconds shortest{0};
