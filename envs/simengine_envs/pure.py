@@ -313,7 +313,7 @@ class PureEnv:
 
         def next_round(carry: tuple[EnvState, jax.Array]) -> tuple[EnvState, jax.Array]:
             now, left = carry
-            if len(mask) <= few:
+            if len(mask) <= most:
                 return in_all(now, left), jnp.zeros_like(left)
             chosen, left = first_rows(left, few)
             return in_some(now, chosen), left
@@ -321,6 +321,7 @@ class PureEnv:
         if self.backend in RESTARTS_UNDER_MASK:
             return in_all(state, mask)
         few = max(FEW_RESTARTS, len(mask) // 16)
+        most = 2 * few if self.backend == "host" else few  # to choose worlds takes longer than to start so many there
         return jax.lax.while_loop(lambda carry: carry[1].any(), next_round, (state, mask))[0]
 
     def _next_of(self, now: EnvState, mask: jax.Array) -> EnvState:

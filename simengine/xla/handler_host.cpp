@@ -275,7 +275,7 @@ static ffi::Error step_once(ffi::ThreadPool& pool, ffi::RemainingArgs& arguments
   work->kind = kind;
   work->num_shards = memory->num_shards;
   // A thread that starts late finds no shard left. The call therefore never waits for a thread that has not started.
-  const int64_t most = std::min({int64_t(pool.num_threads()), Crew::processors(), memory->num_shards});
+  const int64_t most = std::max<int64_t>(1, std::min({pool.num_threads(), Crew::processors(), memory->num_shards}));
   const int64_t threads = threads_for(kind, most, chosen);
   const auto began = std::chrono::steady_clock::now();
   if (threads > 1) Crew::of_process().help(threads - 1, expected_duration(kind), [work] { work->run(); });

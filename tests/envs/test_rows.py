@@ -26,8 +26,8 @@ def numbers(rows: int) -> np.ndarray:
 def test_starts_of_episodes_have_no_scatters() -> None:
     with jax.enable_x64(False):
         env = PureEnv(InvertedPendulum(), "host", max_episode_steps=10)
-        state = jax.eval_shape(env.reset, np.arange(64, dtype=np.uint32))[0]
-        text = str(jax.make_jaxpr(env.step)(state, jax.ShapeDtypeStruct((64, 1), "float32")))
+        state = jax.eval_shape(env.reset, np.arange(256, dtype=np.uint32))[0]
+        text = str(jax.make_jaxpr(env.step)(state, jax.ShapeDtypeStruct((256, 1), "float32")))
     assert text.count(f"target_name={host_calls.PUT_ROWS}") == 1
     assert "scatter" not in text
 
