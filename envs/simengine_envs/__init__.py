@@ -2,8 +2,8 @@
 
     task          `Task`, the definition: start, observation, reward terms, termination, events
     snapshot      `Snapshot`, what the functions of a task see
-    sums, rounding
-                  bits that do not depend on the number of worlds
+    sums, rounding, rows
+                  bits that do not depend on the number of worlds; rows of a few worlds
     draw          `Draw`, random numbers by seed, world, episode, step and draw
     pure          `PureEnv`, a task in many worlds as pure functions
     mixed_task, mixed_pure, mixed

@@ -10,7 +10,7 @@
     cuda_memory   memory of a call on a GPU: graphs of kernel launches
     handler_build compiles the handlers, which XLA calls
     library       registers them
-    host_calls    random numbers and joined arrays as custom calls on a CPU
+    host_calls    random numbers, joined arrays and rows of few worlds as custom calls on a CPU
     python_handlers, call_frame
                   handlers in Python, for machines without a C++ compiler
 

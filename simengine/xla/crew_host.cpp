@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -51,7 +52,11 @@ class Crew {
     std::fegetenv(&modes);
     {
       std::lock_guard<std::mutex> lock(guard);
-      while (int64_t(threads.size()) < number) add();
+      try {
+        while (int64_t(threads.size()) < number) add();
+      } catch (const std::system_error&) {  // the process may have no more threads
+        number = int64_t(threads.size());
+      }
       keep_away(expected);
       for (int64_t i = 0; i < number; ++i) {
         tasks.push_back([=] {

@@ -22,7 +22,7 @@ def build_handler(platform: str) -> Path:
     names = _SOURCES[platform]
     source = "\n".join((Path(__file__).parent / f"{name}.cpp").read_text() for name in names)
     try:
-        return build_library(f"handler_{platform}", source, ["-std=c++17", "-ldl", f"-I{_headers()}"])
+        return build_library(f"handler_{platform}", source, ["-std=c++17", "-pthread", "-ldl", f"-I{_headers()}"])
     except BackendError as error:
         raise BackendError(f"XLA's handler of steps inside JAX programs could not be compiled ({error})") from error
 
