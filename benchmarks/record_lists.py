@@ -136,7 +136,8 @@ class Workload:
         pause, overhead = self._pause(calls) if self.sim.backend == "cuda" else (None, 0.0)
         recorder = ListRecorder(inner, self.engine.segments, pause, overhead)
         for _ in range(repeats):
-            self.engine._advance(self.engine._active(), recorder, 1, frozenset(), (), Issue(emission), True)
+            active = self.engine._active()
+            self.engine._advance(active, recorder, 1, frozenset(), (), Issue(emission), True, len(active))
             self.sim.synchronize()
         result = recorder.result(models=self.models, worlds=self.worlds, emission=emission, overhead=overhead)
         recorder.close()

@@ -27,7 +27,7 @@ def chains(number: int, links: int, option: str) -> str:
 
 @cuda_only
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("option", ["", 'integrator="implicitfast"', 'solver="CG"'])
+@pytest.mark.parametrize("option", ["", 'integrator="implicitfast"', 'solver="CG" iterations="1000" tolerance="1e-12"'])
 def test_blocks_of_as_many_dofs_as_a_warp_has_lanes_agree_with_mujoco(backend: str, option: str, dtype: str) -> None:
     """Blocks of 20 and of six dofs, and blocks of 34, which no registers hold."""
     for links, number in ((14, 4), (28, 2)):
