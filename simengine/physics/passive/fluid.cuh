@@ -1,6 +1,9 @@
 // Forces of a fluid on bodies: MuJoCo documentation, "Computation", "Fluid forces".
 #pragma once
 
+// No fluid acts on a body of less mass [kg], as in MuJoCo (mjMINVAL).
+#define MIN_MASS R(1e-15)
+
 // Velocity of a body's point relative to the fluid, and the body's angular velocity, in the frame with the axes `mat`.
 DEVICE void motion_through_fluid(const Model& m, const real* point, const real* mat, const real* com, const real* cvel,
                                  real* w, real* v) {
@@ -133,6 +136,7 @@ DEVICE void ellipsoid_force(const Model& m, int g, const T* w, const T* v, T* fo
 // Add to `out` the com-based force of the fluid on the ellipsoids of body b.
 DEVICE void ellipsoid_wrench(const Model& m, int b, const real* geom_xpos, const real* geom_xmat, const real* com,
                              const real* cvel, real* out) {
+  const auto heavy = m.body_mass()[b] >= MIN_MASS;
   ROLLED for (int g = m.body_geomadr()[b]; g < m.body_geomadr()[b] + m.body_geomnum()[b]; ++g) {
     if (m.geom_fluid()[12 * g] == 0) continue;
     const real *pos = geom_xpos + 3 * g, *mat = geom_xmat + 9 * g;
@@ -144,13 +148,14 @@ DEVICE void ellipsoid_wrench(const Model& m, int b, const real* geom_xpos, const
       torque[i] = m.geom_fluid()[12 * g] * dot3(mat + 3 * i, t);
     }
     force_at(wrench, force, torque, pos, com);
-    for (int i = 0; i < 6; ++i) out[i] += wrench[i];
+    for (int i = 0; i < 6; ++i) out[i] += select(heavy, wrench[i], R(0.0));
   }
 }
 
 // Add to `out` the change of that force under a change x of the body's com-based motion.
 DEVICE void ellipsoid_change(const Model& m, int b, const real* geom_xpos, const real* geom_xmat, const real* com,
                              const real* cvel, const real* x, real* out) {
+  const auto heavy = m.body_mass()[b] >= MIN_MASS;
   ROLLED for (int g = m.body_geomadr()[b]; g < m.body_geomadr()[b] + m.body_geomnum()[b]; ++g) {
     if (m.geom_fluid()[12 * g] == 0) continue;
     const real *pos = geom_xpos + 3 * g, *mat = geom_xmat + 9 * g;
@@ -172,6 +177,6 @@ DEVICE void ellipsoid_change(const Model& m, int b, const real* geom_xpos, const
       torque[i] = interaction * (row[0] * t[0].d + row[1] * t[1].d + row[2] * t[2].d);
     }
     force_at(wrench, force, torque, pos, com);
-    for (int i = 0; i < 6; ++i) out[i] += wrench[i];
+    for (int i = 0; i < 6; ++i) out[i] += select(heavy, wrench[i], R(0.0));
   }
 }

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from simengine.physics.math import tree_jax as tree
-from simengine.physics.math.vector_jax import const, cross, dot, matmul
+from simengine.physics.math.vector_jax import MINVAL, const, cross, dot, matmul, tables
 from simengine.physics.passive.ellipsoid_fluid_jax import ellipsoid_forces
 from simengine.physics.passive.fluid_jax import fluid
 
@@ -47,7 +47,9 @@ def fluid_general(
     spin = cvel[body, :3]
     relative = cvel[body, 3:] + cross(spin, arm) - const(m.opt_wind, cvel)[None, :]
     w, v = (jnp.sum(axes * vector[:, :, None], axis=1) for vector in (spin, relative))
-    local = ellipsoid_forces(m, geom, w, v)
+    xp, mass = tables(m.body_mass)
+    heavy = const(xp.where(mass[body] >= MINVAL, 1.0, 0.0)[:, None], v)  # no fluid acts on other bodies
+    local = (vector * heavy for vector in ellipsoid_forces(m, geom, w, v))
     force, torque = (jnp.sum(axes * vector[:, None, :], axis=2) for vector in local)
 
     # (3) sums over the bodies that each dof carries
