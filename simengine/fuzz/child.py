@@ -21,6 +21,7 @@ from simengine.fuzz.worker import MEMORY
 _PATIENCE = 5.0  # times the limit that may pass on a clock
 # Models, and bytes of addresses, after which a new child is started, so that a leak does not grow.
 _MOST_SERVED, _MOST_ADDRESSES = 400, MEMORY // 2
+_FAILURES = ("raises", "crashes")
 
 
 class Child:
@@ -43,7 +44,8 @@ class Child:
     def judge(self, text: str, seed: int) -> Outcome:
         """Judge a model. One that takes too long has a second try, since the machine may have been asleep.
 
-        So has one that runs out of memory where earlier models may have taken some.
+        So has one that runs out of memory where earlier models may have taken some. A model on which MuJoCo fails
+        without the engine, too, is undecided.
 
         Args:
             text: MJCF.
@@ -53,11 +55,15 @@ class Child:
         starved = outcome.kind == "raises" and outcome.reasons[0].partition(" in ")[0].endswith("MemoryError")
         if starved and self._served > 1:
             self._end()
-        elif outcome.kind != "hangs":
-            return outcome
-        return self._judge(text, seed)
+            outcome = self._judge(text, seed)
+        elif outcome.kind == "hangs":
+            outcome = self._judge(text, seed)
+        if outcome.kind in _FAILURES and self._judge(text, seed, alone=True).kind in _FAILURES:
+            self._end()
+            return Outcome("undecided", [f"MuJoCo itself fails: {outcome.reasons[0]}"])
+        return outcome
 
-    def _judge(self, text: str, seed: int) -> Outcome:
+    def _judge(self, text: str, seed: int, alone: bool = False) -> Outcome:
         if self._process is not None and (self._served >= _MOST_SERVED or self._is_large(self._process.pid)):
             self._end()
         process = self._process or self._start()
@@ -65,7 +71,8 @@ class Child:
         assert process.stdin is not None
         assert process.stdout is not None
         try:
-            process.stdin.write(json.dumps({**self._request, "text": text, "seed": seed}).encode() + b"\n")
+            request = {**self._request, "text": text, "seed": seed, "alone": alone}
+            process.stdin.write(json.dumps(request).encode() + b"\n")
             process.stdin.flush()
         except BrokenPipeError:
             return self._crashed(process)

@@ -91,6 +91,15 @@ def judge(text: str, *, backend: str, dtypes: Sequence[str], states: int, seed: 
     return found
 
 
+def draw_alone(text: str, *, backend: str, dtypes: Sequence[str], states: int, seed: int) -> Outcome:
+    """Draw the states of `judge`, with the same arguments, and let MuJoCo alone evaluate and step them."""
+    mj = mujoco.MjModel.from_xml_string(text)
+    if too_many_sweeps(mj):
+        return Outcome("undecided")
+    draw(comparable(load_model(mj), seed)[0], dtypes, states, seed)
+    return Outcome("agrees")
+
+
 def _compared(mj: mujoco.MjModel, backend: str, dtypes: Sequence[str], states: int, seed: int) -> Outcome:
     """Compare in every precision, and explain what can be explained."""
     model, _ = comparable(load_model(mj), seed)

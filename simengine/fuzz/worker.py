@@ -1,7 +1,7 @@
 """The child process: `python -m simengine.fuzz.worker` judges the models that its parent sends, one after another.
 
-Each line of its input is a JSON object with the arguments of `judge`, and each line of its output an outcome. What
-libraries print goes to the standard error stream.
+Each line of its input is a JSON object with the arguments of `judge`, and `alone`, with which MuJoCo runs without the
+engine. Each line of its output is an outcome. What libraries print goes to the standard error stream.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import mujoco
 
-from simengine.fuzz.judge import Outcome, judge
+from simengine.fuzz.judge import Outcome, draw_alone, judge
 
 MEMORY = 8 << 30  # bytes of addresses, beyond which a model fails by itself and takes nothing from others
 
@@ -32,8 +32,9 @@ def main() -> None:
 
 
 def _answer(request: dict[str, Any]) -> dict[str, Any]:
+    work = draw_alone if request.pop("alone") else judge
     try:
-        return judge(**request).as_dict()
+        return work(**request).as_dict()
     except Exception as error:
         where = error.__traceback__
         while where is not None and where.tb_next is not None:

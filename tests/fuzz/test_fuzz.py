@@ -143,6 +143,19 @@ def test_a_wrong_field_is_a_finding_and_its_file_repeats_it(tmp_path: Path, monk
     mujoco.MjModel.from_xml_path(str(path))
 
 
+def test_a_model_on_which_mujoco_itself_fails_is_undecided() -> None:
+    """MuJoCo 4.0 finds four contacts of a capsule and a cylinder, where its table says two, and ends the process."""
+    text = """
+    <mujoco><worldbody><geom size="20 20 0.12" type="capsule"/><body><geom size="0.05 0.2"/><body pos="0 0 -0.2">
+    <joint axis="0 -1 0"/><geom pos="0 0 -0.23" size="0.05 0.23" type="cylinder"/></body></body></worldbody></mujoco>
+    """
+    with Child("host", ("float32",), 300, limit=60) as child:
+        outcome = child.judge(text, 2)
+        assert outcome.kind == "undecided", outcome
+        assert "MuJoCo itself fails" in outcome.reasons[0]
+        assert child.judge(PENDULUM, 0).kind == "agrees"
+
+
 @pytest.mark.slow
 def test_a_child_that_crashes_or_hangs_is_an_outcome_and_is_replaced() -> None:
     with Child("host", ("float64",), 2, limit=60) as child:
