@@ -35,6 +35,21 @@ def robots_table(result: Result, later: Result) -> str:
     return table(columns, lines)
 
 
+def again_table(result: Result) -> str:
+    """Steps a second of robots that both engines stepped in one run, and their ratio, the least first."""
+    columns = ["robot"]
+    for worlds in SIZES:
+        columns += [f"{worlds:,} worlds", "MuJoCo Warp", "ratio"]
+    rows, lines = _by_case(result), []
+    for robot, _ in sorted(_least_ratios(result, _PEER).items(), key=lambda item: item[1]):
+        cells = [robot]
+        for worlds in SIZES:
+            ours, peer = (rows.get((robot, worlds, engine)) for engine in (_OURS, _PEER))
+            cells += [_speed(ours), _speed(peer), _ratio(ours, peer)]
+        lines.append(cells)
+    return table(columns, lines)
+
+
 def cpu_table(result: Result) -> str:
     """Steps a second of each model and of `mujoco.rollout`, their ratio, and simengine's error, the slowest first."""
     columns = ["model"]
@@ -67,10 +82,10 @@ def cpu_outside(result: Result) -> str:
     return ", ".join(sorted(cases)) or "none"
 
 
-def _least_ratios(result: Result) -> dict[str, float]:
+def _least_ratios(result: Result, peer: str = _CPU_PEER) -> dict[str, float]:
     least: dict[str, float] = {}
     for row in result["rows"]:
-        if row["engine"] == _CPU_PEER:
+        if row["engine"] == peer:
             least[row["model"]] = min(row["ratio"], least.get(row["model"], row["ratio"]))
     return least
 
