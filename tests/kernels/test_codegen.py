@@ -34,6 +34,7 @@ chains = st.lists(st.sampled_from([s for s in STAGES if s.name != "scan"]), min_
 def lengths(kernel: Kernel, model: dict[str, int], nrow: int, registers: bool) -> dict[str, int]:
     """Words that each scratch item needs at least."""
     extra = {**model, "nvp": -(-model["nv"] // 4) * 4, "nhessian": 0 if registers else model["nv"] ** 2, "npull": 0}
+    extra |= {"nbounds": 4 * model["ngeom"], "nbranches": 0}
     words = {}
     for name in (*(n for n in kernel.reads if n in kernel.preload), *kernel.in_scratch):
         shape = entry_shape(FIELD[name], model)

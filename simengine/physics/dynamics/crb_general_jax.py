@@ -43,7 +43,7 @@ def crb_general(
     dofs = (cdof, turns, xipos[m.dof_bodyid], xanchor[m.dof_jntid])
     projected = _projected(*dofs, xipos, _own(m, ximat), const(carried, cdof), const(held * masses[None], cdof))
 
-    # (4) which of the dofs above these are, and armatures
+    # which of the dofs above these are, and armatures
     lower = projected * const(tree.dof_ancestors(m), cdof)
     strict = lower * const(~np.eye(m.nv, dtype=bool), cdof)
     xp, of_dofs, of_tendons = tables(m.dof_armature, _tendon_inertia(m))

@@ -52,8 +52,8 @@ DEVICE void include(Rectangle& bounds, const Spot& c) {
   }
 }
 
-// Whether a half plane holds all that is within bounds. The corner that is farthest beyond it is as far as any corner of
-// the polygon, also as rounded: rounding keeps order.
+// Whether a half plane holds all that is within bounds. The corner that is farthest beyond it is as far as any corner
+// of the polygon, also as rounded: rounding keeps order.
 DEVICE bool holds(const HalfPlane& h, const Rectangle& bounds) {
   const Spot farthest = {h.nx < 0 ? bounds.low[0] : bounds.high[0], h.ny < 0 ? bounds.low[1] : bounds.high[1], R(0.0)};
   return beyond(h, farthest) <= h.slack;
