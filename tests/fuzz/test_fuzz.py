@@ -186,7 +186,7 @@ def test_the_command_and_its_exit_codes(tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["fuzz", "nowhere.xml"]) == 2
     file = tmp_path / "model.xml"
     file.write_text(PENDULUM)
-    assert main(["fuzz", str(file), "--dtype", "float64"]) == 0
+    assert main(["fuzz", str(file), "--dtype", "float64", "--states", "4"]) == 0
     with pytest.raises(SystemExit, match="2"):
         main(["fuzz", "--models", "0"])
 

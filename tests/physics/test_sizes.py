@@ -70,7 +70,7 @@ def test_a_model_without_geoms_agrees_with_mujoco(backend: str) -> None:
     agrees_after_a_step(mj, mj.qpos0, np.random.default_rng(0).normal(size=mj.nv), backend, "float32")
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("dtype", [pytest.param("float64", marks=pytest.mark.slow), "float32"])
 def test_five_thousand_bodies_agree_with_mujoco(dtype: str) -> None:
     mj = mujoco.MjModel.from_xml_string(chains(500, 10))
     rng, before = np.random.default_rng(0), peak()
@@ -100,7 +100,7 @@ def test_five_thousand_free_bodies_agree_with_mujoco_on_jax() -> None:
     assert peak() - before < MEMORY
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("dtype", [pytest.param("float64", marks=pytest.mark.slow), "float32"])
 @pytest.mark.parametrize("backend", ["host", pytest.param("jax", marks=pytest.mark.slow)])
 def test_ten_thousand_contacts_of_a_world_agree_with_mujoco(backend: str, dtype: str) -> None:
     # JAX has a limit on the pairs of geoms, so there the spheres touch the floor alone
