@@ -34,7 +34,7 @@ def test_compiled_code_makes_the_steps_of_serial(groups: str, emission: str, nam
     options: dict[str, Any] = {"driver": CalledDevice(1), "stream": 0, "device": "cuda", "completion": completion}
     with make_executor(name, segments=sims[1].schedule.segments, **options) as executor:
         assert all(type(emitter) is CountedList for emitter in sims[1].schedule.emitters())
-        for step in range(40):
+        for step in range(15):
             for sim in sims:
                 sim.pause([step % 5 == index + 1 for index in range(len(sim.groups))])
                 for group in sim.groups:

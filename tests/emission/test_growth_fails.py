@@ -36,7 +36,7 @@ def test_a_step_without_memory_leaves_the_simulation_usable(
     with started(name, emission) as sim:
         sim.step(STEPS)
         expected, zeros, said = bits(sim), HostBackend.zeros, list[str]()
-    for allowed in range(0, 40, 3):
+    for allowed in range(0, 40, 5):
         asked = 0
 
         def limited(self: HostBackend, shape: tuple[int, ...], dtype: str, allowed: int = allowed) -> Any:

@@ -55,12 +55,24 @@ def test_the_guide_has_what_the_tests_look_for() -> None:
     assert fences == {"python", "python gpu", "python opengl", *TRAINED, "console", "sh"}
 
 
-@pytest.mark.parametrize("page", [page for page in GUIDED if page not in (RENDERED, SHARED)], ids=name)
+LONG = ("models.md", "mixed_batches.md", "policies.md")
+"""Pages whose programs take long. What they show has tests of its own."""
+
+PROGRAMS = [
+    pytest.param(page, marks=pytest.mark.slow if page.name in LONG else (), id=name(page))
+    for page in GUIDED
+    if page not in (RENDERED, SHARED)
+]
+
+
+@pytest.mark.parametrize("page", PROGRAMS)
 def test_page_of_the_guide_runs(page: Path, tmp_path: Path) -> None:
     pages.run_program(pages.program(page, "python"), tmp_path)
 
 
-@pytest.mark.parametrize("block", SINGLE)
+@pytest.mark.parametrize(
+    "block", [pytest.param(block, marks=pytest.mark.slow if block == "gradients-0" else ()) for block in SINGLE]
+)
 def test_program_of_a_page_runs(block: str, tmp_path: Path) -> None:
     pages.run_program(SINGLE[block], tmp_path)
 
