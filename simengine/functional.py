@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, overload
 
+import numpy as np
+
 from simengine.engines import jax_step
 from simengine.engines.jax_step import Fields, State
 from simengine.model.model import Model
@@ -26,7 +28,11 @@ def initial_state(model: Model, dtype: Any = "float32", *, num_worlds: int | Non
         dtype: "float32" or "float64"; the second needs JAX's 64-bit mode.
         num_worlds: None for the state of one world, which `make_step(model)` takes; else the state of that many worlds,
             which `make_step(model, backend=...)` takes.
+
+    Raises:
+        ModelError: `dtype` cannot hold the model's numbers.
     """
+    model.table.check_precision(np.dtype(dtype).name)
     return jax_step.initial_state(model, dtype) if num_worlds is None else initial_batch(model, num_worlds, dtype)
 
 

@@ -72,7 +72,7 @@ class Simulation:
 
     Raises:
         ValueError: an argument is invalid. The message names it.
-        ModelError: a model could not be found or compiled.
+        ModelError: a model could not be found or compiled, or has numbers that `dtype` cannot hold.
         UnsupportedModelError: a model needs features that the engine lacks.
         BackendError: the backend cannot run here.
 
@@ -111,6 +111,8 @@ class Simulation:
         chosen = make_backend(backend)
         self.backend = chosen.name if chosen else "jax"
         tables = [(m.table, n) for m, n in pairs]
+        for table, _ in tables:
+            table.check_precision(self.dtype)
         engine: Engine
         if chosen is None:
             engine = JaxEngine(tables, executor, self.dtype, options)
@@ -168,9 +170,10 @@ class Simulation:
 
         Raises:
             ValueError: `num_worlds` is not a positive integer.
-            UnsupportedModelError, BackendError: the model cannot be run here. The simulation is unchanged then.
+            ModelError, BackendError: the model cannot be run here. The simulation is unchanged then.
         """
         ((loaded, count),) = models_and_worlds([(model, num_worlds)], None)
+        loaded.table.check_precision(self.dtype)
         group = Group(self._engine, self._engine.add(loaded.table, count), loaded, count, self.dtype)
         self._batch.groups = (*self.groups, group)
         group.reset()

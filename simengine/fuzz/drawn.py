@@ -12,8 +12,9 @@ from simengine.check.oracle import Evaluation, Oracle
 from simengine.check.search import find_states
 from simengine.check.states import Sampler
 from simengine.check.trajectory import Trajectory, follow
-from simengine.fuzz.limits import fits, is_invertible, is_sane
+from simengine.fuzz.limits import is_invertible, is_sane
 from simengine.model.model import Model
+from simengine.model.numbers import fits
 
 _TRIES = 2  # for each pair type and limit that the states miss
 _LEAST_STEPS, _STATES_A_STEP = 4, 8
@@ -54,17 +55,25 @@ def draw(model: Model, dtypes: Sequence[str], states: int, seed: int) -> dict[st
     finest, sampler = next(iter(oracles.values())), Sampler(model.mj, seed)
     found = find_states(model, finest, sampler, states, _TRIES)
     steps = follow(finest, sampler, max(_LEAST_STEPS, states // _STATES_A_STEP))
-    return {dtype: _part(oracles[dtype], dtype, found.evaluations, found.left_out, steps, finest) for dtype in dtypes}
+    return {
+        dtype: _part(model, oracles[dtype], dtype, found.evaluations, found.left_out, steps, finest) for dtype in dtypes
+    }
 
 
 def _part(
-    oracle: Oracle, dtype: str, found: Sequence[Evaluation], left_out: int, steps: Trajectory, finest: Oracle
+    model: Model,
+    oracle: Oracle,
+    dtype: str,
+    found: Sequence[Evaluation],
+    left_out: int,
+    steps: Trajectory,
+    finest: Oracle,
 ) -> Drawn:
     if oracle is not finest:
         chosen = [evaluation for evaluation in found if oracle.chooses(evaluation.state)]
         left_out, found = left_out + len(found) - len(chosen), chosen
         steps = _decided(oracle, steps)
-    possible = fits(oracle.mj, dtype)
+    possible = fits(model.table.arrays, dtype)
     sane = [evaluation for evaluation in found if possible and is_sane(evaluation, dtype)]
     calm = bool(sane) and (dtype == "float64" or len(sane) == len(found))
     calm &= all(np.isfinite(values).all() for values in steps.before.values())

@@ -25,7 +25,6 @@ _HEAVIEST = 1e15  # inertia beyond which it is, in float32
 _LARGEST_INERTIA_ERROR = 2e-7  # relative, of the least inertia of a dof, beyond which it is
 _LARGEST_SPIN_ERROR = 5e-5  # relative to bias forces: their tolerance in float32
 _HARDEST = {"float64": 1e8, "float32": 1e5}  # efc_D beyond which it is
-_ON_DOFS = ("dof_damping", "dof_armature", "dof_frictionloss", "jnt_stiffness", "tendon_damping", "tendon_stiffness")
 _PLACES = ("xpos", "xipos", "xanchor", "geom_xpos", "site_xpos")
 _REACH = 1.0  # [m] by which moved geoms may leave the boxes around them at most
 _MOST_DOFS = 60  # larger models take too long
@@ -126,12 +125,6 @@ def nudged(mj: mujoco.MjModel, size: float, turn: int) -> mujoco.MjModel:
     moved.geom_quat[:] += size * rng.uniform(-1, 1, moved.geom_quat.shape)
     moved.geom_quat[:] /= np.linalg.norm(moved.geom_quat, axis=1, keepdims=True)
     return moved
-
-
-def fits(mj: mujoco.MjModel, dtype: str) -> bool:
-    """Whether a precision holds the numbers of a model that act on its joints."""
-    most = float(np.finfo(dtype).max)
-    return all(np.abs(getattr(mj, name)).max(initial=0.0) <= most for name in _ON_DOFS)
 
 
 def is_sane(evaluation: Evaluation, dtype: str) -> bool:

@@ -61,13 +61,19 @@ def pack_models(models: Sequence[ModelTable], dtype: str) -> tuple[list[bytes], 
             integers.append(at[field.kind])
             parts[field.kind].append(values)
             at[field.kind] += values.size
-        reals = np.concatenate([model.arrays[f.name].ravel() for f in HEADER_FIELDS]).astype(dtype)
+        reals = _rounded([model.arrays[f.name].ravel() for f in HEADER_FIELDS], dtype)
         head = np.array(integers, dtype=np.int32).tobytes()
         head = head.ljust((len(head) + 7) // 8 * 8, b"\0") + reals.tobytes()
         headers.append(head.ljust(header_bytes(dtype), b"\0"))
     int_blob = np.concatenate([*parts["int"], np.zeros(1)]).astype(np.int32)
-    real_blob = np.concatenate([*parts["real"], np.zeros(1)]).astype(dtype)
+    real_blob = _rounded([*parts["real"], np.zeros(1)], dtype)
     return headers, int_blob, real_blob
+
+
+def _rounded(parts: Sequence[np.ndarray], dtype: str) -> np.ndarray:
+    """Real numbers in a precision. Ranges that it does not hold become infinite, which means that there are none."""
+    with np.errstate(over="ignore"):
+        return np.concatenate(parts).astype(dtype)
 
 
 def with_integers(header: bytes, **values: int) -> bytes:

@@ -15,7 +15,7 @@ from simengine.model.build import build_arrays, build_options, build_sizes, init
 from simengine.model.colliders import MOST_LISTED, Census, collider_table, most_slots, take_census
 from simengine.model.hfields import most_cells
 from simengine.model.inertia import has_small_far_bodies
-from simengine.model.numbers import check_numbers
+from simengine.model.numbers import check_numbers, check_precision
 from simengine.model.pairs import Parameters, face_capacity, geom_pairs, pair_table, unsupported_pairs
 from simengine.model.rows import needs_general_rows, row_table
 from simengine.model.sensors import measured_in, sensor_names
@@ -124,6 +124,10 @@ class ModelTable:
             if name in values:
                 return values[name]
         raise AttributeError(f"the model table has no field {name!r}; see simengine.model.table.TABLE")
+
+    def check_precision(self, dtype: str) -> None:
+        """Raise ModelError if a precision, "float32" or "float64", cannot hold the model's numbers."""
+        check_precision(self.name, self.mj, self.arrays, dtype)
 
     def senses(self, part: str) -> bool:
         """Whether a sensor is measured in a part of an evaluation, a key of `SENSORS`."""

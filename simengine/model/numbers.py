@@ -1,12 +1,13 @@
 """Looks for numbers of a model that no simulation can work with: NaN, infinities, negative friction, no inertia.
 
 MuJoCo's compiler refuses most of them. Others pass it, such as a damping of NaN, and so does every number of a compiled
-model that a program has changed.
+model that a program has changed. Numbers beyond a precision would be infinite there: see `fits`.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Mapping
 
 import mujoco
 import numpy as np
@@ -36,6 +37,9 @@ _OWNERS = {
 # count.
 _UNBOUNDED = ("range", "cutoff", "springyield")
 _NOT_SIMULATED = ("rgba", "user", "texcoord", "normal", "polynormal")
+_OPTIONS = ("timestep", "gravity", "wind", "magnetic", "density", "viscosity", "impratio")
+
+_Test = Callable[[np.ndarray], np.ndarray]
 
 
 def check_numbers(name: str, mj: mujoco.MjModel) -> None:
@@ -70,16 +74,52 @@ def check_numbers(name: str, mj: mujoco.MjModel) -> None:
 
 def bad_numbers(mj: mujoco.MjModel) -> list[str]:
     """One line for each array of a model that holds NaN, or an infinity where none can be meant."""
+    return _lines(mj, lambda values: ~np.isfinite(values), np.isnan)
+
+
+def fits(arrays: Mapping[str, np.ndarray], dtype: str) -> bool:
+    """Whether a precision holds the real numbers of a model table. A range or cutoff beyond it is none, as is meant."""
+    tested = (values for name, values in arrays.items() if values.dtype.kind == "f" and not name.endswith(_UNBOUNDED))
+    return not any(_beyond(dtype)(values).any() for values in tested)
+
+
+def check_precision(name: str, mj: mujoco.MjModel, arrays: Mapping[str, np.ndarray], dtype: str) -> None:
+    """Refuse a model with numbers that would be infinite in a precision, although MuJoCo's float64 holds them.
+
+    Args:
+        name: the model's name.
+        mj: the compiled model.
+        arrays: the model table, which is what a simulation needs of it.
+        dtype: "float32" or "float64".
+
+    Raises:
+        ModelError: there are such numbers. The message names every array with one of its elements.
+    """
+    if fits(arrays, dtype):
+        return
+    bad = _lines(mj, _beyond(dtype), np.zeros_like) or ["what follows from its sizes and masses"]
+    raise ModelError(
+        f"model {name!r} has numbers that {dtype} cannot hold: {'; '.join(bad)}; correct the model, or simulate it "
+        "with dtype='float64'"
+    )
+
+
+def _beyond(dtype: str) -> _Test:
+    """A test for finite numbers that a precision does not hold."""
+    return lambda values: np.isfinite(values) & (np.abs(values) > np.finfo(dtype).max)
+
+
+def _lines(mj: mujoco.MjModel, test: _Test, of_unbounded: _Test) -> list[str]:
+    """One line for each array of a model with an element for which a test holds; another one is for ranges."""
     found = []
     for name, owner in _arrays(mj):
         values = np.asarray(getattr(mj, name))
-        unbounded = name.endswith(_UNBOUNDED)
-        bad = np.isnan(values) if unbounded else ~np.isfinite(values)
+        bad = (of_unbounded if name.endswith(_UNBOUNDED) else test)(values)
         if bad.any():
             place = np.unravel_index(int(bad.argmax()), values.shape)
             found.append(f"{name} of {_element(mj, name, owner, int(place[0]))} is {values[place]}")
-    for name in ("timestep", "gravity", "wind", "magnetic", "density", "viscosity", "impratio"):
-        if not np.isfinite(getattr(mj.opt, name)).all():
+    for name in _OPTIONS:
+        if test(np.asarray(getattr(mj.opt, name))).any():
             found.append(f"option {name} is {getattr(mj.opt, name)}")
     return found
 

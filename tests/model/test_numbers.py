@@ -102,3 +102,47 @@ def test_two_joints_about_one_axis_are_singular_together() -> None:
     twice = ROBOT.replace('<joint name="wrist"/>', '<joint name="wrist"/><joint name="again"/>')
     with pytest.warns(UserWarning, match="joint '(wrist|again)' of model 'robot' moves without inertia"):
         simengine.load_model(twice)
+
+
+def _damping(mj: mujoco.MjModel) -> None:
+    mj.dof_damping[1] = 1e300
+
+
+def _stretch(mj: mujoco.MjModel) -> None:
+    mj.geom_size[1, 0], mj.opt.gravity[2] = 1e39, -1e40
+
+
+def _no_limits(mj: mujoco.MjModel) -> None:
+    mj.jnt_range[0, 1] = mj.actuator_forcerange[0, 1] = 1e300
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (_damping, "dof_damping of joint 'wrist' is 1e\\+300; correct the model, or simulate it with dtype='float64'"),
+        (_stretch, r"geom_size of geom 'upper' is 1e\+39; option gravity is \["),
+        (_no_limits, None),
+    ],
+)
+def test_numbers_beyond_float32_are_refused_there_by_element(
+    change: Callable[[mujoco.MjModel], None], said: str | None
+) -> None:
+    mj = mujoco.MjModel.from_xml_string(ROBOT)
+    usual = simengine.Simulation(mj, backend="host", dtype="float32")
+    change(mj)
+    model = simengine.load_model(mj)
+    simengine.Simulation(model, backend="host", dtype="float64")
+    made: list[Callable[[], object]] = [
+        lambda: simengine.Simulation(model, backend="host", dtype="float32"),
+        lambda: simengine.Simulation(model, backend="jax", dtype="float32"),
+        lambda: usual.add_group(model, 1),
+        lambda: simengine.initial_state(model),
+        lambda: simengine.initial_state(model, np.float32, num_worlds=2),
+    ]
+    for make in made:
+        if said is None:
+            make()
+            continue
+        with pytest.raises(simengine.ModelError, match=f"model 'robot' has numbers that float32 cannot hold: {said}"):
+            make()
+    assert len(usual.groups) == 1 + (said is None)

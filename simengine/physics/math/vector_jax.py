@@ -22,7 +22,8 @@ def const(table: Any, like: jax.Array) -> jax.Array:
     """A table in the dtype of `like`: a model's table as a constant, a per-world table as it is."""
     if own(table):
         return jnp.asarray(table, like.dtype)
-    return jnp.asarray(np.asarray(table, dtype=np.float64), dtype=like.dtype)
+    with np.errstate(over="ignore"):  # of ranges, which are none if the dtype cannot hold them
+        return jnp.asarray(np.asarray(table, dtype=np.float64), dtype=like.dtype)
 
 
 def own(table: Any) -> bool:
