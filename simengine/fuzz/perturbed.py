@@ -7,7 +7,7 @@ MuJoCo's result is steady, a difference stays a finding.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 import mujoco
@@ -27,9 +27,8 @@ _DRAWS = 32
 _UNITS = (1.0, 2.0, 4.0)  # in the last place, by turns: poses at the end of a chain are off by a few
 _MOVED = ("qpos", "qvel", "act", "ctrl")
 _ENDS = (0.1, 0.25, 0.5, 2.0, 4.0, 10.0)  # factors on the tolerance of MuJoCo's convex collisions
-_LONGER = (
-    8  # times the iterations of MuJoCo's convex collisions, whose search for the depth of ellipsoids often ends early
-)
+# Times the iterations of MuJoCo's convex collisions, whose search for the depth of smooth shapes often ends early.
+_LONGER = 8
 _ALL = tuple(field.name for field in FORWARD)
 
 
@@ -72,38 +71,53 @@ class Perturbed:
                 self._take(largest, evaluation, in_order=sort is not None)
             else:
                 self._take_contacts(largest)
-        tolerance = mj.opt.ccd_tolerance
-        for factor in _ENDS:
-            mj.opt.ccd_tolerance = factor * tolerance
+        for _ in self._other_searches():
             oracle.forward(state)
             self._take(largest, evaluation)
-        mj.opt.ccd_tolerance = tolerance
-        iterations = int(mj.opt.ccd_iterations)
-        mj.opt.ccd_iterations = _LONGER * iterations
-        oracle.forward(state)
-        self._take(largest, evaluation)
-        mj.opt.ccd_iterations = iterations
         return largest
 
     def of_step(self, before: Mapping[str, np.ndarray]) -> dict[str, float]:
-        """Largest relative change of each field of `STEPPED` after a step, if the state before it moves."""
-        mj, data, rng = self._oracle.mj, self._oracle.data, np.random.default_rng(0)
+        """Largest relative change of each field of `STEPPED` after a step, if the state before it moves, or searches of
+        convex shapes end elsewhere."""
+        rng = np.random.default_rng(0)
         names = [field.name for field in STEPPED]
         if not self._oracle.is_clear(before):
             return dict.fromkeys(names, np.inf)
-        exact: dict[str, np.ndarray] = {}
+        exact = self._stepped(before)
         largest = dict.fromkeys(names, 0.0)
-        for draw in range(-1, _DRAWS):
-            unit = Unit(self._dtype, rng, _UNITS[draw % len(_UNITS)])
-            mujoco.mj_resetData(mj, data)
-            for name, values in before.items():
-                getattr(data, name)[:] = unit.moved(values) if draw >= 0 and name in _MOVED else values
-            mujoco.mj_step(mj, data)
-            found = {name: np.array(getattr(data, name)) for name in names}
-            exact = exact or found
+
+        def take(found: Mapping[str, np.ndarray]) -> None:
             for name in names:
                 largest[name] = max(largest[name], relative_error(found[name], exact[name])[1])
+
+        for draw in range(_DRAWS):
+            unit = Unit(self._dtype, rng, _UNITS[draw % len(_UNITS)])
+            take(self._stepped({n: unit.moved(values) if n in _MOVED else values for n, values in before.items()}))
+        for _ in self._other_searches():
+            take(self._stepped(before))
         return largest
+
+    def _stepped(self, before: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The fields of `STEPPED` after MuJoCo's step from a state."""
+        mj, data = self._oracle.mj, self._oracle.data
+        mujoco.mj_resetData(mj, data)
+        for name, values in before.items():
+            getattr(data, name)[:] = values
+        mujoco.mj_step(mj, data)
+        return {field.name: np.array(getattr(data, field.name)) for field in STEPPED}
+
+    def _other_searches(self) -> Iterator[None]:
+        """By turns, give MuJoCo's convex collisions other tolerances, and let their search go on for longer."""
+        option = self._oracle.mj.opt
+        tolerance, iterations = option.ccd_tolerance, int(option.ccd_iterations)
+        try:
+            for factor in _ENDS:
+                option.ccd_tolerance = factor * tolerance
+                yield
+            option.ccd_tolerance, option.ccd_iterations = tolerance, _LONGER * iterations
+            yield
+        finally:
+            option.ccd_tolerance, option.ccd_iterations = tolerance, iterations
 
     def _take(self, largest: dict[str, float], evaluation: Evaluation, *, in_order: bool = False) -> None:
         """Count the changes of what is in the oracle's data, whose contacts may have been put into MuJoCo's order."""

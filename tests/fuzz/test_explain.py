@@ -69,6 +69,24 @@ def test_rounding_of_forces_counts_where_it_also_swaps_contacts() -> None:
         assert changes["efc_J"] < 1e-4
 
 
+DEEP = """
+<mujoco><worldbody><geom size="20 20 0.12" type="capsule"/><body><geom size="0.05 0.2"/><body pos="0 0 -0.2">
+  <joint axis="0 -1 0"/><geom pos="0 0 -0.23" size="0.05 0.23" type="cylinder"/></body></body></worldbody></mujoco>"""
+"""A cylinder lies 20 m deep in a capsule, where all ways out are nearly as short."""
+SHALLOW = DEEP.replace("20 20 0.12", "0.2 0.3 0.12").replace("-0.23", "-0.21")
+
+
+@pytest.mark.parametrize(("text", "least", "most"), [(DEEP, 1.0, np.inf), (SHALLOW, 0.0, 1e-6)])
+def test_ends_of_searches_change_a_step_only_where_they_are_arbitrary(text: str, least: float, most: float) -> None:
+    model, _ = comparable(load_model(text), 0)
+    oracle = Oracle(model.mj, "float64")
+    before = {"qpos": np.array([-0.0096]), "qvel": np.array([-1.96]), "qacc_warmstart": np.array([260.5])}
+    change = Perturbed(model, oracle, "float64").of_step(before)
+    assert least <= change["qvel"] <= most, change
+    assert oracle.touched().ncon == 1
+    assert model.mj.opt.ccd_iterations == comparable(load_model(text), 0)[0].mj.opt.ccd_iterations
+
+
 def judged(text: str, dtype: str, seed: int = 0) -> Outcome:
     return judge(text, backend="host", dtypes=(dtype,), states=8, seed=seed)
 
