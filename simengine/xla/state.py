@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -68,21 +68,32 @@ class _Empty(NamedTuple):
 Shape = tuple[tuple[str, _Empty], ...]  # the fields without entries, by name
 
 
-def _described(state: BatchState, value: Any) -> _Empty | None:
-    """What stands for a field without entries; None for a field that has some."""
-    if isinstance(value, _Empty):
-        return value
+@cache
+def _placeholder(entry: tuple[int, ...], dtype: Any) -> _Empty:
+    return _Empty(tuple(entry), np.dtype(dtype).name)
+
+
+def _flatten(state: BatchState) -> tuple[list[Any], Shape]:
+    """The fields that have entries, and what stands for the others. Every call of a compiled function asks for it."""
     worlds = getattr(state.nstep, "shape", None)
-    entries: int = getattr(value, "size", 1)
-    if worlds is None or 0 in worlds or entries:
-        return None
-    return _Empty(tuple(value.shape[len(worlds) :]), np.dtype(value.dtype).name)
+    if worlds is not None and 0 in worlds:
+        worlds = None  # the sizes of entries cannot be told
+    leaves, empty = [], []
+    for name, value in zip(BatchState._fields, state, strict=True):
+        if isinstance(value, _Empty):
+            empty.append((name, value))
+        elif worlds is not None and 0 in getattr(value, "shape", ()):
+            empty.append((name, _placeholder(value.shape[len(worlds) :], value.dtype)))
+        else:
+            leaves.append(value)
+    return leaves, tuple(empty)
 
 
 def _flatten_with_keys(state: BatchState) -> tuple[list[tuple[Any, Any]], Shape]:
-    empty = {name: what for name, value in state._asdict().items() if (what := _described(state, value)) is not None}
-    leaves = [(jax.tree_util.GetAttrKey(n), v) for n, v in state._asdict().items() if n not in empty]
-    return leaves, tuple(empty.items())
+    leaves, empty = _flatten(state)
+    without = dict(empty)
+    names = (name for name in BatchState._fields if name not in without)
+    return [(jax.tree_util.GetAttrKey(name), leaf) for name, leaf in zip(names, leaves, strict=True)], empty
 
 
 def _unflatten(shape: Shape, leaves: Iterable[Any]) -> BatchState:
@@ -95,7 +106,7 @@ def _unflatten(shape: Shape, leaves: Iterable[Any]) -> BatchState:
 
 
 # XLA of jaxlib 0.11.2 crashes where `jax.shard_map` returns an array without entries
-jax.tree_util.register_pytree_with_keys(BatchState, _flatten_with_keys, _unflatten)
+jax.tree_util.register_pytree_with_keys(BatchState, _flatten_with_keys, _unflatten, _flatten)
 
 
 def entry_of(table: ModelTable, name: str, dtype: str) -> tuple[tuple[int, ...], str]:

@@ -36,6 +36,8 @@ def test_a_state_is_a_tree_of_the_arrays_that_have_entries() -> None:
     paths = [jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_leaves_with_path(state)]
     assert ".qpos" in paths
     assert ".act" not in paths
+    named = [leaf for _, leaf in jax.tree_util.tree_leaves_with_path(state)]
+    assert all(one is other for one, other in zip(named, jax.tree.leaves(state), strict=True))
     acting = simengine.initial_state(model_of("actuators"), num_worlds=WORLDS)
     assert any(leaf is acting.act for leaf in jax.tree.leaves(acting))
 
