@@ -21,6 +21,8 @@ from simengine_envs.sums import sum_of_last
 from simengine_envs.written import for_processor
 
 _ARITHMETIC = ("add", "sub", "add_any", "mul", "div", "square", "integer_pow")
+_EXACT = (*_ARITHMETIC, "convert_element_type", "broadcast_in_dim", "reshape", "squeeze")
+_MOST_KNOWN = 64  # numbers of a result that is computed when a function is traced
 _NUMBERS_OF_A_THUNK = 128  # numbers for which XLA finds their parts while it makes and runs one kernel more
 _CALLS = ("jit", "pjit", "closed_call", "core_call", "remat2", "checkpoint", "custom_jvp_call", "custom_vjp_call")
 
@@ -72,6 +74,9 @@ class _Evaluation:
 
     def _apply(self, equation: Any, values: list[Any]) -> list[Any]:
         name, params = equation.primitive.name, equation.params
+        if _known(equation, values):
+            with jax.ensure_compile_time_eval():
+                return _bound(equation, values)
         if name in _CALLS:
             inner = params.get("call_jaxpr", params.get("jaxpr"))
             return self._call(inner, values)
@@ -140,6 +145,16 @@ class _Evaluation:
         other = other.reshape(*batched, *(1,) * len(rows), *columns, prod(summed))
         kind = preferred_element_type or jnp.result_type(one, other)
         return sum_of_last(self._alone(one.astype(kind) * other.astype(kind)))
+
+
+def _known(equation: Any, values: list[Any]) -> bool:
+    """Whether the result follows from constants alone, and has the same bits wherever it is computed.
+
+    Left to the compiler, it would be a kernel of its own, since `_Evaluation._alone` hides that it is constant.
+    """
+    if equation.primitive.name not in _EXACT or any(isinstance(value, jax.core.Tracer) for value in values):
+        return False
+    return bool(equation.outvars[0].aval.size <= _MOST_KNOWN)
 
 
 def _worth_a_call(parts: list[Any], axis: int) -> bool:

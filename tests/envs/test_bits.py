@@ -148,6 +148,19 @@ def test_rounding_apart_changes_no_more_than_the_rounding() -> None:
             np.testing.assert_allclose(actual[name], value, rtol=2e-5, atol=2e-6, err_msg=name)
 
 
+def test_arithmetic_of_constants_is_done_when_a_function_is_traced() -> None:
+    """A compiler that must not join it with what follows would make kernels for it."""
+    low, high = np.float32(0.1), np.asarray([0.3, 0.7], np.float32)
+
+    def function(x: jax.Array) -> jax.Array:
+        return x * (jnp.asarray(high) - jnp.asarray(low, jnp.float32))
+
+    x = jnp.full((5, 2), 3, jnp.float32)
+    whole = jax.jit(partial(rounded, function))
+    assert whole.lower(jnp.uint32(0), x).as_text().count("stablehlo.or") == 1  # of the product
+    np.testing.assert_array_equal(whole(jnp.uint32(0), x), np.float32(3) * np.tile(high - low, (5, 1)))
+
+
 def test_wide_arrays_are_joined_by_a_call_on_a_processor() -> None:
     def function(x: jax.Array) -> Any:
         parts = [x * 2, x[:, :1], x[:, :0], jnp.abs(x[:, 1:])]
