@@ -17,9 +17,9 @@ from simengine_envs.checks import Checks
 from simengine_envs.choices import autoreset_mode_of, dtype_name
 from simengine_envs.devices import resolved_backend
 from simengine_envs.draw import Draw, Purpose, keys_of, of_episodes
+from simengine_envs.restarts import Last, of_worlds, restarted_by_rounds, restarted_in_all
 from simengine_envs.results import EnvState, StepResult
 from simengine_envs.rounding import rounded, unknown_zero
-from simengine_envs.rows import first_rows, put_rows, take_rows
 from simengine_envs.snapshot import Snapshot
 from simengine_envs.task import Task, Values
 from simengine_envs.written import written_for
@@ -33,9 +33,6 @@ POST_CONSTRAINT_FIELDS = frozenset({"cacc", "cfrc_int", "cfrc_ext"})
 # what follows from masses, are computed in the worlds of the mask only. On other backends a loop starts the episodes,
 # those of few worlds at a time where there are many. A GPU would wait in it for the host to look at the mask.
 RESTARTS_UNDER_MASK = frozenset({"cuda"})
-# Number of worlds that start an episode in one round of that loop, or a sixteenth of all worlds if that is more. Ends
-# of episodes are spread over time, so that there is seldom a second round.
-FEW_RESTARTS = 32
 
 
 class PureEnv:
@@ -130,7 +127,7 @@ class PureEnv:
 
     def merge(self, state: EnvState, other: EnvState, mask: jax.Array) -> tuple[EnvState, jax.Array]:
         """The state with worlds of a mask (n,) from another state, and all observations."""
-        state = jax.tree.map(lambda one, two: _where(mask, two, one), state, other)
+        state = jax.tree.map(lambda one, two: of_worlds(mask, two, one), state, other)
         return state, self._rounded(self._observe, state.keys, state)
 
     def place(self, state: EnvState, qpos: jax.Array, qvel: jax.Array) -> EnvState:
@@ -190,7 +187,7 @@ class PureEnv:
 
     def _next(self, state: EnvState, mask: jax.Array) -> tuple[EnvState, jax.Array]:
         """The start of the next episodes in worlds of a mask, and all observations."""
-        state = self._restarted(state, mask)
+        state, _ = self._restarted(state, {}, mask)
         return state, self._observe(state)
 
     def _info(self, state: EnvState) -> Values:
@@ -230,13 +227,11 @@ class PureEnv:
             seen = self._observe(new)
             return new, result._replace(observation=seen, final_observation=seen)
         if self.autoreset_mode == AutoresetMode.NEXT_STEP:
-            new = self._restarted(new, result.restarted)
+            new, info = self._restarted(new, result.info, result.restarted)
             seen = self._observe(new)
-            started = self._info(new)
-            info = {k: _where(result.restarted, started.get(k, jnp.zeros_like(v)), v) for k, v in result.info.items()}
             return new, result._replace(observation=seen, final_observation=seen, info=info)
         final = self._observe(new)
-        new = self._restarted(new, new.ended)
+        new, _ = self._restarted(new, {}, new.ended)
         return new, result._replace(observation=self._observe(new), final_observation=final)
 
     def _moved(self, state: EnvState, action: jax.Array) -> EnvState:
@@ -252,7 +247,7 @@ class PureEnv:
         made = self._step(worlds, ctrl.astype(self.dtype), state.params or None)
         worlds, fields = made if self._derived else (made, {})
         finite = worlds.world_status == 0
-        kept = {name: _where(finite, fields[name], state.fields[name]) for name in self._derived}
+        kept = {name: of_worlds(finite, fields[name], state.fields[name]) for name in self._derived}
         return state._replace(worlds=worlds, fields=kept, action=action, length=state.length + 1)
 
     def _replaced(self, worlds: simengine.BatchState, changes: Mapping[str, Any]) -> simengine.BatchState:
@@ -301,33 +296,20 @@ class PureEnv:
         found = self._params(values, mask, kept)
         return {name: value.astype(self.dtype) for name, value in found.items()}
 
-    def _restarted(self, state: EnvState, mask: jax.Array) -> EnvState:
-        """The state with new episodes in worlds of a mask (n,)."""
+    def _restarted(self, state: EnvState, info: Values, mask: jax.Array) -> tuple[EnvState, Values]:
+        """The state, and what is reported of it by these names, with new episodes in worlds of a mask (n,)."""
 
-        def in_all(now: EnvState, mask: jax.Array) -> EnvState:
-            return jax.tree.map(lambda old, new: _where(mask, new, old), now, self._next_of(now, mask))
-
-        def in_some(now: EnvState, chosen: jax.Array) -> EnvState:
-            fresh = self._next_of(take_rows(now, chosen), chosen < len(mask))
-            return put_rows(now, chosen, fresh)
-
-        def next_round(carry: tuple[EnvState, jax.Array]) -> tuple[EnvState, jax.Array]:
-            now, left = carry
-            if len(mask) <= most:
-                return in_all(now, left), jnp.zeros_like(left)
-            chosen, left = first_rows(left, few)
-            return in_some(now, chosen), left
+        def begin(last: Last, mask: jax.Array) -> tuple[EnvState, Values]:
+            memory = {**last["memory"], "episode_length": last["length"], "episode_return": last["total"]}
+            fresh = self._started(last["keys"], last["episode"] + 1, memory, last["params"], mask)
+            said = self._info(fresh) if info else {}
+            return fresh, {
+                name: said.get(name, jnp.zeros((len(mask), *v.shape[1:]), v.dtype)) for name, v in info.items()
+            }
 
         if self.backend in RESTARTS_UNDER_MASK:
-            return in_all(state, mask)
-        few = max(FEW_RESTARTS, len(mask) // 16)
-        most = 2 * few if self.backend == "host" else few  # to choose worlds takes longer than to start so many there
-        return jax.lax.while_loop(lambda carry: carry[1].any(), next_round, (state, mask))[0]
-
-    def _next_of(self, now: EnvState, mask: jax.Array) -> EnvState:
-        """New episodes after those of a state; see `_started` for the mask (n,)."""
-        last = {**now.memory, "episode_length": now.length, "episode_return": now.total}
-        return self._started(now.keys, now.episode + 1, last, now.params, mask)
+            return restarted_in_all(state, info, mask, begin)
+        return restarted_by_rounds(state, info, mask, begin, rows_of_all=self.backend != "host")
 
     def stall_message(self, stalled: np.ndarray) -> str:
         """A sentence on worlds of a mask (n,) that stood still since the memory for contacts was full."""
@@ -348,8 +330,3 @@ class PureEnv:
     def action_range(self) -> tuple[np.ndarray, np.ndarray]:
         """Least and largest actions, (action size,) each."""
         return self.task.action_range(self.model)
-
-
-def _where(mask: jax.Array, one: jax.Array, other: jax.Array) -> jax.Array:
-    """Choose by world: `one` where the mask (n,) is true."""
-    return jnp.where(mask.reshape(-1, *(1,) * (one.ndim - 1)), one, other)

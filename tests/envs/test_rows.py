@@ -23,11 +23,12 @@ def numbers(rows: int) -> np.ndarray:
 
 
 @pytest.mark.skipif(not host_calls.calls_exist(), reason="needs a C++ compiler")
-def test_starts_of_episodes_have_no_scatters() -> None:
+@pytest.mark.parametrize("worlds", [1, 64, 256])
+def test_starts_of_episodes_put_rows_by_one_call(worlds: int) -> None:
     with jax.enable_x64(False):
         env = PureEnv(InvertedPendulum(), "host", max_episode_steps=10)
-        state = jax.eval_shape(env.reset, np.arange(256, dtype=np.uint32))[0]
-        text = str(jax.make_jaxpr(env.step)(state, jax.ShapeDtypeStruct((256, 1), "float32")))
+        state = jax.eval_shape(env.reset, np.arange(worlds, dtype=np.uint32))[0]
+        text = str(jax.make_jaxpr(env.step)(state, jax.ShapeDtypeStruct((worlds, 1), "float32")))
     assert text.count(f"target_name={host_calls.PUT_ROWS}") == 1
     assert "scatter" not in text
 
