@@ -20,6 +20,7 @@ _HEADERS_AFTER_MODEL = (
     "envelope.cuh",
     "branch_rows.cuh",
     "registers.cuh",
+    "padded_matrix.cuh",
     "vector_matrices.cuh",
     "register_products.cuh",
     "dense.cuh",

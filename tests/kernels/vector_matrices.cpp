@@ -12,6 +12,7 @@
 #include "scalars.cuh"
 #include "lanes.cuh"
 #include "vectors.h"
+#include "padded_matrix.cuh"
 #include "vector_matrices.cuh"
 #include "register_products.cuh"
 

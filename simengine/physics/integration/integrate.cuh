@@ -63,7 +63,7 @@ DEVICE truth acceleration_usable(const Model& m, const real* qacc_smooth, const 
   return usable;
 }
 
-// Larger inertias are factored from the last row on, as in vector_matrices.cuh.
+// Larger inertias are factored from the last row on, as in padded_matrix.cuh.
 #define MOST_FORWARD_IN_TILES 32
 
 // x = (A + scale diag(d))^-1 b for such an inertia, as solve_with_rows_in_vectors without rows: each tree is eliminated
