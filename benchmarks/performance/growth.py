@@ -33,10 +33,10 @@ def scaling_table(result: Result) -> str:
 
 
 def memory_table(result: Result) -> str:
-    """Bytes of a world in each batch, and the error of the first batch that did not fit."""
-    return table(
-        ["model", "worlds", "KiB a world", "GiB", "steps a second"], [_batch(row) for row in result["rows"]], words=1
-    )
+    """Bytes of a world in each batch, speeds if they were measured, and which batch did not fit."""
+    timed = any("steps_per_s" in row for row in result["rows"])
+    heads = ["model", "worlds", "KiB a world", "GiB", *(("steps a second",) if timed else ())]
+    return table(heads, [_batch(row)[: len(heads)] for row in result["rows"]], words=1)
 
 
 def start_table(result: Result) -> str:
@@ -53,7 +53,7 @@ def _point(row: Row, slope: float | None) -> str:
 def _batch(row: Row) -> list[str]:
     head = [row["model"], f"{row['worlds']:,}"]
     if "error" in row:
-        return [*head, NONE, NONE, "does not fit"]
+        return [*head, NONE, "does not fit", NONE]
     steps = speed(row["steps_per_s"]) if "steps_per_s" in row else NONE
     return [*head, f"{row['bytes_per_world'] / 1024:.1f}", f"{row['gib']:.2f}", steps]
 
@@ -74,11 +74,8 @@ def _scaling() -> Iterator[str]:
 def _memory() -> Iterator[str]:
     if _there(MEMORY):
         yield "## Memory of a world"
-        result = load(MEMORY)
-        yield "Memory of all arrays of a batch after it was stepped, with contacts and rows, for growing batches." + (
-            f" {result['note']}" if "note" in result else ""
-        )
-        yield memory_table(result)
+        yield "Memory of all arrays of a batch after it was stepped, with contacts and rows, for growing batches."
+        yield memory_table(load(MEMORY))
         yield origin(MEMORY)
 
 

@@ -46,7 +46,12 @@ def _origin(name: str, result: Result) -> str:
     shown = ", ".join(f"{package} {versions[package]}" for package in _PACKAGES if versions.get(package))
     lines = [f"`benchmarks/results/{name}.json`: {machine}; {shown}; {result['date']}.", "", "```text"]
     lines += [line for command in re.split("; | && ", result["command"]) for line in _folded(command)]
-    return "\n".join([*lines, "```", *(("", result["note"]) if "note" in result else ())])
+    return "\n".join([*lines, "```", *(("", _prose(result["note"])) if "note" in result else ())])
+
+
+def _prose(text: str) -> str:
+    """A note in lines of the page's width."""
+    return "\n".join(wrap(text, 120, break_long_words=False, break_on_hyphens=False))
 
 
 def _folded(command: str) -> list[str]:

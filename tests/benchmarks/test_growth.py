@@ -63,6 +63,14 @@ def test_the_page_shows_the_batch_that_does_not_fit() -> None:
     assert "does not fit" in lines[-1]
 
 
+def test_the_page_shows_speeds_and_the_note_once_each_where_there_are_any() -> None:
+    """A column without numbers, and a sentence that stands twice, tell nothing."""
+    row = {"model": "ant", "worlds": 8192, "bytes_per_world": 8192, "gib": 0.06}
+    assert "steps a second" not in growth.memory_table({"rows": [row]})
+    assert "steps a second" in growth.memory_table({"rows": [{**row, "steps_per_s": 1_000_000}]})
+    assert " ".join(growth.growth().split()).count("no speeds are given") == 1
+
+
 def test_memory_is_measured_until_a_batch_is_refused(tmp_path: Path) -> None:
     found = tmp_path / "memory.json"
     arguments = ["--models", "inverted_pendulum", "--backend", "host", "--first", "64", "--most", "200"]
