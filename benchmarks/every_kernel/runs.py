@@ -22,6 +22,7 @@ from simengine.physics.stage import Stage
 from simengine.plan import catalogue
 from simengine.plan.evaluation import Launch, Listed, plan_evaluation
 from simengine.plan.selection import Selection
+from simengine.plan.stages import CONSTRAINT, INTEGRATORS, SOLVERS, STAGES, UNCONSTRAINED
 from simengine.state.fields import FIELDS, ROW_CLASSES
 from simengine_scheduler.core.calls import Item
 
@@ -37,11 +38,11 @@ def worlds_of(stage: Stage) -> tuple[Listed | None, ...]:
     classes = tuple(Listed(column, "size class", number) for number, column in enumerate(columns))
     if stage.name in PAIR_TYPES:
         return (Listed(stage.name, "pair type", PAIR_TYPES.index(stage.name)),)
-    if stage is catalogue.UNCONSTRAINED:
+    if stage is UNCONSTRAINED:
         return classes[:1]
-    if stage is catalogue.CONSTRAINT or stage in catalogue.SOLVERS.values():
+    if stage is CONSTRAINT or stage in SOLVERS.values():
         return classes[1:]
-    return classes if stage in catalogue.INTEGRATORS.values() else (None,)
+    return classes if stage in INTEGRATORS.values() else (None,)
 
 
 def single_stages(emitter: ShardEmitter, log: list[str]) -> Iterator[Item]:
@@ -50,7 +51,7 @@ def single_stages(emitter: ShardEmitter, log: list[str]) -> Iterator[Item]:
     model = emitter._store.model
     evaluation = plan_evaluation(Selection(model, 1, model.opt_integrator, stored, ahead=False), 0)
     used = {stage.name for kernel in evaluation.kernels for stage in kernel.stages}
-    for stage in (s for s in catalogue.STAGES if s.name in used):
+    for stage in (s for s in STAGES if s.name in used):
         for listed in worlds_of(stage):
             launch = Launch(catalogue.single(stage), listed=listed)
             call = emitter.factory.make(launch, stored, {"rk_stage": 0, "rk_last": 0}).call

@@ -16,6 +16,9 @@ from simengine_scheduler.launch import BufferSet
 
 LANE_CLASSES: tuple[int, ...] = (8, 16, 32)
 
+LANES_OF_A_BLOCK = 128
+"""Lanes of kernels in which a block of a GPU works on a world."""
+
 
 def lanes_for(nv: int) -> int:
     """The number of lanes for nv dofs: the smallest class that has a lane for each row of M, else the largest class."""

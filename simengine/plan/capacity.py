@@ -6,6 +6,7 @@ from simengine.model.model_table import ModelTable
 from simengine.plan import catalogue
 from simengine.plan.islands import island_solution
 from simengine.plan.pairs import PAIR_KERNELS
+from simengine.plan.stages import CONSTRAINT
 from simengine.state.field import Field
 from simengine.state.fields import FIELDS
 from simengine.state.pair_fields import PAIR_SPARE, PAIRS_A_SLICE
@@ -21,7 +22,7 @@ def arena_fields(model: ModelTable, space: str) -> tuple[Field, ...]:
     """The fields of an arena that kernels of a model use. Other solvers' large working fields are left out."""
     kernels = catalogue.step_kernels(model.opt_integrator, model.solver)
     if model.has_islands:
-        kept = [kernel for kernel in kernels if catalogue.CONSTRAINT not in kernel.stages]
+        kept = [kernel for kernel in kernels if CONSTRAINT not in kernel.stages]
         kernels = (*kept, *island_solution(model))
     if model.finds_pairs:
         kernels = (*kernels, *PAIR_KERNELS)

@@ -1,15 +1,13 @@
-"""All kernels over worlds: one for each stage, and the fused kernels that steps launch."""
+"""The kernels over worlds that steps launch, most of which fuse several stages."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from simengine.backends.base import LANES_OF_A_BLOCK
 from simengine.kernels.kernel import Kernel
 from simengine.model.table import PAIRS
 from simengine.physics.actuation.activation import ACTIVATION
-from simengine.physics.actuation.actuation import ACTUATION
-from simengine.physics.actuation.actuation_general import ACTUATION_GENERAL
-from simengine.physics.actuation.adhesion import ADHESION
 from simengine.physics.actuation.transmission import TRANSMISSION
 from simengine.physics.collision.collision import (
     COLLISION,
@@ -24,27 +22,11 @@ from simengine.physics.collision.narrowphase import NARROWPHASE
 from simengine.physics.collision.scan import SCAN
 from simengine.physics.constraints.constraint import CONSTRAINT
 from simengine.physics.constraints.constraint_general import CONSTRAINT_GENERAL
-from simengine.physics.dynamics.acceleration import ACCELERATION
-from simengine.physics.dynamics.crb import CRB
-from simengine.physics.dynamics.crb_general import CRB_GENERAL
-from simengine.physics.dynamics.factor_m import FACTOR_M
-from simengine.physics.dynamics.rne import RNE
 from simengine.physics.dynamics.unconstrained import UNCONSTRAINED
-from simengine.physics.integration.euler import EULER
-from simengine.physics.integration.euler_general import EULER_GENERAL
-from simengine.physics.integration.implicit import IMPLICIT, IMPLICITFAST
-from simengine.physics.integration.rk4 import RK4
-from simengine.physics.islands.islands import SCAN_ISLANDS
 from simengine.physics.kinematics.com_pos import COM_POS
-from simengine.physics.kinematics.com_vel import COM_VEL
 from simengine.physics.kinematics.guard import GUARD
 from simengine.physics.kinematics.kinematics import KINEMATICS
 from simengine.physics.kinematics.sites import SITES
-from simengine.physics.passive.fluid import FLUID
-from simengine.physics.passive.fluid_general import FLUID_GENERAL
-from simengine.physics.passive.gravcomp import GRAVCOMP
-from simengine.physics.passive.passive import PASSIVE
-from simengine.physics.passive.passive_general import PASSIVE_GENERAL
 from simengine.physics.sensors.acc_bias import ACC_BIAS
 from simengine.physics.sensors.body_forces import BODY_FORCES
 from simengine.physics.sensors.energy import ENERGY
@@ -55,75 +37,28 @@ from simengine.physics.sensors.sensor_pos import SENSOR_POS
 from simengine.physics.sensors.sensor_vel import SENSOR_VEL
 from simengine.physics.sensors.subtree_vel import SUBTREE_VEL
 from simengine.physics.solvers.noslip import NOSLIP
-from simengine.physics.solvers.solve_cg import SOLVE_CG
-from simengine.physics.solvers.solve_newton_general import SOLVE_NEWTON_GENERAL
 from simengine.physics.solvers.solve_newton_unilateral import SOLVE_NEWTON_UNILATERAL
 from simengine.physics.solvers.solve_pgs import SOLVE_PGS
 from simengine.physics.stage import Stage
 from simengine.physics.tendons.tendon import TENDON
 from simengine.physics.tendons.tendon_forces import TENDON_FORCES
-from simengine.physics.tendons.tendon_passive import TENDON_PASSIVE
 from simengine.physics.tendons.tendon_velocity import TENDON_VELOCITY
-from simengine.state.fields import FIELDS
-
-STAGES: tuple[Stage, ...] = (
-    GUARD,
-    KINEMATICS,
-    SITES,
-    COM_POS,
-    TENDON,
-    COLLISION,
-    COLLISION_GENERAL,
-    SCAN,
-    CRB,
-    CRB_GENERAL,
-    FACTOR_M,
-    COM_VEL,
-    PASSIVE,
-    PASSIVE_GENERAL,
-    FLUID,
-    FLUID_GENERAL,
-    RNE,
-    TENDON_VELOCITY,
-    TENDON_PASSIVE,
-    TRANSMISSION,
-    ADHESION,
-    ACTUATION,
-    ACTUATION_GENERAL,
-    GRAVCOMP,
-    ACCELERATION,
-    *NARROWPHASE.values(),
-    CONSTRAINT,
-    CONSTRAINT_GENERAL,
-    SOLVE_NEWTON_UNILATERAL,
-    SOLVE_NEWTON_GENERAL,
-    SOLVE_CG,
-    SOLVE_PGS,
-    NOSLIP,
-    UNCONSTRAINED,
-    EULER,
-    EULER_GENERAL,
-    RK4,
-    IMPLICIT,
-    IMPLICITFAST,
-    ACTIVATION,
-    RNE_POST,
-    RNE_POST_GENERAL,
-    TENDON_FORCES,
-    ENERGY,
-    SUBTREE_VEL,
-    ACC_BIAS,
-    SENSOR_POS,
-    SENSOR_VEL,
-    SENSOR_DISTANCE,
-    BODY_FORCES,
-    SENSOR_ACC,
+from simengine.plan.smooth_kernels import (
+    ACTUATORS_BY_BLOCK,
+    FORCES,
+    FORCES_DRIVEN,
+    FORCES_FLUID,
+    FORCES_GENERAL,
+    INERTIA,
+    INERTIA_GENERAL,
+    SMOOTH,
+    SMOOTH_ADHESION,
+    SMOOTH_DRIVEN,
+    SMOOTH_FLUID,
+    SMOOTH_GENERAL,
 )
-
-INTEGRATORS: dict[str, Stage] = {stage.name: stage for stage in (EULER, EULER_GENERAL, RK4, IMPLICIT, IMPLICITFAST)}
-SOLVERS: dict[str, Stage] = {
-    stage.name: stage for stage in (SOLVE_NEWTON_UNILATERAL, SOLVE_NEWTON_GENERAL, SOLVE_CG, SOLVE_PGS)
-}
+from simengine.plan.stages import INTEGRATORS, SOLVERS, single
+from simengine.state.fields import FIELDS
 
 FUSED_INTEGRATORS = ("euler", "rk4")
 
@@ -133,16 +68,7 @@ _COUNTS = frozenset(
 _ROWS = frozenset(f.name for f in FIELDS if f.space == "row")
 _CONTACTS = frozenset(f.name for f in FIELDS if f.space == "contact")
 _WRITTEN_ONCE = frozenset({"ten_J", "site_xpos", "site_xmat"})  # in scratch, those of hundreds of sites fill it
-LANES_OF_A_BLOCK = 128
-"""Lanes of kernels in which a block of a GPU works on a world."""
-
 _ROWS_READ_ONCE = frozenset({"efc_J"})  # PGS works on efc_Y; without efc_J the scratch holds more rows
-
-
-def single(stage: Stage) -> Kernel:
-    """The kernel of one stage alone, which stores every field that it writes."""
-    unit = "column" if stage in (SCAN, SCAN_ISLANDS) else "world"
-    return Kernel(f"only_{stage.name}", (stage,), unit=unit)
 
 
 POSITION = Kernel(
@@ -181,49 +107,7 @@ POSES_GENERAL = Kernel(
     preload=frozenset({"qpos"}),
     min_blocks_per_multiprocessor=2,
 )
-SMOOTH = Kernel(
-    "smooth",
-    (CRB, FACTOR_M, COM_VEL, PASSIVE, RNE, ACTUATION, ACCELERATION),
-    direct=frozenset(),
-    preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),
-    min_blocks_per_multiprocessor=8,
-)
-SMOOTH_FLUID = Kernel(
-    "smooth_fluid",
-    (CRB, FACTOR_M, COM_VEL, PASSIVE, FLUID, RNE, ACTUATION, ACCELERATION),
-    direct=frozenset(),
-    preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),
-    min_blocks_per_multiprocessor=8,
-)
-# `smooth` as three kernels: inertia and forces, which do not depend on each other, and then the acceleration.
-INERTIA = Kernel(
-    "inertia",
-    (CRB, FACTOR_M),
-    direct=frozenset(),
-    preload=frozenset({"cinert", "cdof"}),
-    min_blocks_per_multiprocessor=8,
-)
-FORCES, FORCES_FLUID = (
-    Kernel(
-        name,
-        tuple(stage for stage in whole.stages if stage not in (CRB, FACTOR_M, ACCELERATION)),
-        direct=frozenset(),
-        preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),
-        min_blocks_per_multiprocessor=8,
-    )
-    for name, whole in (("forces", SMOOTH), ("forces_fluid", SMOOTH_FLUID))
-)
-SMOOTH_GENERAL = Kernel(
-    "smooth_general",
-    (
-        *(CRB_GENERAL, FACTOR_M, COM_VEL, PASSIVE_GENERAL, TENDON_VELOCITY, TENDON_PASSIVE, FLUID_GENERAL, RNE),
-        *(TRANSMISSION, ACTUATION_GENERAL, GRAVCOMP, ACCELERATION),
-    ),
-    direct=frozenset({"actuator_moment"}),
-    preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),
-    min_blocks_per_multiprocessor=2,
-)
-# Long tendons and many actuators have kernels of their own, in which a block works on each world.
+# Long tendons have a kernel of their own, in which a block works on each world.
 TENDONS_BY_BLOCK = replace(
     single(TENDON),
     name="tendons_by_block",
@@ -231,42 +115,10 @@ TENDONS_BY_BLOCK = replace(
     own_lanes=LANES_OF_A_BLOCK,
     min_blocks_per_multiprocessor=6,
 )
-ACTUATORS_BY_BLOCK = Kernel(
-    "actuators_by_block",
-    (TENDON_VELOCITY, TRANSMISSION, ACTUATION_GENERAL),
-    direct=frozenset({"actuator_moment"}),
-    preload=frozenset({"qvel"}),
-    own_lanes=LANES_OF_A_BLOCK,
-    min_blocks_per_multiprocessor=6,
-)
 POSES_SITES = replace(
     POSES_GENERAL,
     name="poses_sites",
     stages=tuple(stage for stage in POSES_GENERAL.stages if stage is not TENDON),
-)
-SMOOTH_DRIVEN = replace(
-    SMOOTH_GENERAL,
-    name="smooth_driven",
-    stages=tuple(stage for stage in SMOOTH_GENERAL.stages if stage not in ACTUATORS_BY_BLOCK.stages),
-)
-# The same as three kernels, of which the first two do not depend on each other, and then the acceleration.
-INERTIA_GENERAL = replace(
-    SMOOTH_GENERAL, name="inertia_general", stages=(CRB_GENERAL, FACTOR_M), preload=frozenset({"cinert", "cdof"})
-)
-FORCES_GENERAL, FORCES_DRIVEN = (
-    replace(
-        whole,
-        name=name,
-        stages=tuple(stage for stage in whole.stages if stage not in (*INERTIA_GENERAL.stages, ACCELERATION)),
-    )
-    for name, whole in (("forces_general", SMOOTH_GENERAL), ("forces_driven", SMOOTH_DRIVEN))
-)
-SMOOTH_ADHESION = replace(
-    SMOOTH_GENERAL,
-    name="smooth_adhesion",
-    stages=tuple(
-        s for stage in SMOOTH_GENERAL.stages for s in ((stage, ADHESION) if stage is TRANSMISSION else (stage,))
-    ),
 )
 SCAN_KERNEL = Kernel("scan", (SCAN,), unit="column")
 NARROW: dict[str, Kernel] = {name: Kernel(name, (stage,)) for name, stage in NARROWPHASE.items()}
@@ -344,34 +196,6 @@ COUNTING_BY_WARP = replace(single(COLLISION_GENERAL), name="counting_by_warp", o
 def post(general_rows: bool) -> Kernel:
     """The kernel of external forces on bodies. Models without general rows use one without the code for these."""
     return POST_GENERAL if general_rows else POST
-
-
-def smooth(general: bool, has_fluid: bool, adhesion: bool) -> Kernel:
-    """The kernel of inertia, smooth forces and the acceleration they cause.
-
-    Args:
-        general: whether the model has features that only the general stages support.
-        has_fluid: whether the model has a medium.
-        adhesion: whether the model has adhesion actuators. They act at contacts, so the kernel must follow the
-            narrowphase.
-    """
-    if adhesion:
-        return SMOOTH_ADHESION
-    if general:
-        return SMOOTH_GENERAL
-    return SMOOTH_FLUID if has_fluid else SMOOTH
-
-
-def smooth_in_three(general: bool, has_fluid: bool, driven: bool) -> tuple[Kernel, Kernel, Kernel]:
-    """The same as three kernels: inertia and forces, which may run at once, then acceleration.
-
-    Args:
-        general, has_fluid: as in `smooth`.
-        driven: whether a kernel before has found the forces of the actuators.
-    """
-    if general:
-        return (INERTIA_GENERAL, FORCES_DRIVEN if driven else FORCES_GENERAL, single(ACCELERATION))
-    return (INERTIA, FORCES_FLUID if has_fluid else FORCES, single(ACCELERATION))
 
 
 def is_fused(integrator: str, solver: str) -> bool:

@@ -10,9 +10,9 @@ from simengine.errors import BackendError
 from simengine.kernels.cuda_build import ISLAND_LANES, WIDE_LANES, compile_cubin, kernel_lanes
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.step_kernel import STEP_KERNELS, StepKernel
-from simengine.plan.catalogue import COLLISION_GENERAL
 from simengine.plan.every_kernel import all_kernels
 from simengine.plan.islands import of_large_worlds
+from simengine.plan.stages import COLLISION_GENERAL
 from simengine.plan.variants import (
     with_branches,
     with_largest_faces,

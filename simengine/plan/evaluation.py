@@ -16,6 +16,7 @@ from simengine.plan import catalogue
 from simengine.plan.islands import for_large, island_solution
 from simengine.plan.pairs import PAIR_KERNELS
 from simengine.plan.selection import Selection, fields_needed
+from simengine.plan.stages import INTEGRATORS, SOLVERS, UNCONSTRAINED
 from simengine.plan.tiles import in_tiles
 from simengine.plan.variants import by_warps, variant_for, with_jacobian_in_memory
 from simengine.state.fields import COLUMNS, FIELD, ISLAND_ARENAS, NUM_CLASSES, PAIR_ARENAS, ROW_CLASSES
@@ -264,7 +265,7 @@ def _in_two_classes(selection: Selection, of: Callable[[Kernel, str, int, int, s
     Where the size class decides how many lanes solve a world, each class has kernels of its own.
     """
     integrator, solver = selection.integrator, selection.model.solver
-    rows, solve = catalogue.single(catalogue.constraint(solver)), catalogue.single(catalogue.SOLVERS[solver])
+    rows, solve = catalogue.single(catalogue.constraint(solver)), catalogue.single(SOLVERS[solver])
     last = NUM_CLASSES - 1
     classes = [("rows_bounded", NUM_CLASSES)] if selection.row_classes > 1 else []
     if selection.row_classes == NUM_CLASSES:
@@ -279,8 +280,8 @@ def _in_two_classes(selection: Selection, of: Callable[[Kernel, str, int, int, s
     fused = integrator and catalogue.is_fused(integrator, solver)  # then no kernel of its own follows
     return (
         *(of(kernel, column, member, last, "") for column, member in classes for kernel in (rows, solves(member))),
-        of(catalogue.single(catalogue.UNCONSTRAINED), "rows_0", 0, 0, ""),
-        *((Launch(catalogue.single(catalogue.INTEGRATORS[integrator])),) if fused else ()),
+        of(catalogue.single(UNCONSTRAINED), "rows_0", 0, 0, ""),
+        *((Launch(catalogue.single(INTEGRATORS[integrator])),) if fused else ()),
     )
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from itertools import product
 
 from simengine.kernels.kernel import Kernel
-from simengine.plan.catalogue import INTEGRATORS, NOSLIP_KERNEL, SOLVERS, STAGES, single, step_kernels
+from simengine.plan.catalogue import NOSLIP_KERNEL, single, step_kernels
 from simengine.plan.islands import ISLAND_KERNELS
+from simengine.plan.stages import INTEGRATORS, SOLVERS, STAGES
 
 
 def all_kernels() -> tuple[Kernel, ...]:

@@ -25,6 +25,7 @@ from simengine.physics.stage import Form, Stage
 from simengine.plan import catalogue
 from simengine.plan.forms import has_form, in_form
 from simengine.plan.pairs import PAIR_KERNELS
+from simengine.plan.stages import INTEGRATORS
 from simengine.plan.variants import with_contact_parameters
 
 
@@ -64,10 +65,7 @@ ISLAND_SOLVERS: dict[str, tuple[Kernel, ...]] = {
 _INTEGRATORS: dict[str, Kernel] = {
     "euler": catalogue.single(EULER_BLOCKS),
     "rk4": catalogue.single(RK4),
-    **{
-        name: in_blocks(Kernel(name, (catalogue.INTEGRATORS[name],)))
-        for name in ("euler_general", "implicit", "implicitfast")
-    },
+    **{name: in_blocks(Kernel(name, (INTEGRATORS[name],))) for name in ("euler_general", "implicit", "implicitfast")},
 }
 
 _LARGE = (for_large(kernel) for kernels in ISLAND_SOLVERS.values() for kernel in kernels)

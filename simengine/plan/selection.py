@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from simengine.kernels.kernel import Kernel
 from simengine.model.model_table import ModelTable
 from simengine.model.table import PAIR_TYPES
-from simengine.plan import catalogue
+from simengine.plan import catalogue, smooth_kernels
 from simengine.plan.islands import fitting, in_blocks, island_integrator
 from simengine.plan.scratch import works_in_blocks
+from simengine.plan.stages import FACTOR_M, SITES
 from simengine.plan.tiles import (
     has_tiles,
     integrates_in_tiles,
@@ -175,7 +176,7 @@ class Selection:
     @property
     def _reads_sites(self) -> bool:
         """Whether somebody reads the frames of sites: actuators, sensors, or whom the step returns to."""
-        return self.model.has_site_actuators or bool(self.wanted & {*catalogue.SITES.writes, *SENSED})
+        return self.model.has_site_actuators or bool(self.wanted & {*SITES.writes, *SENSED})
 
     @property
     def search_parts(self) -> int:
@@ -187,7 +188,7 @@ class Selection:
         sensing = (self._sense_motion(),) if self.wanted & SENSED else ()
         if "sensordata" in self.wanted and self.model.senses("distance"):
             sensing = (*sensing, catalogue.SENSE_DISTANCE)
-        factor = (catalogue.single(catalogue.FACTOR_M),) if self._factors_apart else ()
+        factor = (catalogue.single(FACTOR_M),) if self._factors_apart else ()
         return (*self._smooth(), *factor, *self.on_demand(), *sensing)
 
     @property
@@ -209,10 +210,13 @@ class Selection:
             return ()
         before = (catalogue.ACTUATORS_BY_BLOCK,) if self.lengths_by_block else ()
         if self.moves_in_three and not model.has_adhesion:
-            return (*before, *catalogue.smooth_in_three(model.general_smooth, model.has_fluid, self.lengths_by_block))
+            return (
+                *before,
+                *smooth_kernels.smooth_in_three(model.general_smooth, model.has_fluid, self.lengths_by_block),
+            )
         if self.lengths_by_block:
             return (*before, catalogue.SMOOTH_DRIVEN)
-        kernel = catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion)
+        kernel = smooth_kernels.smooth(model.general_smooth, model.has_fluid, model.has_adhesion)
         return fitting(model, without_inertia(kernel) if self.tiled else kernel)
 
     def _sense_motion(self) -> Kernel:
@@ -257,7 +261,7 @@ class Selection:
         model = self.model
         general = (
             catalogue.position(model.general_position),
-            catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion),
+            smooth_kernels.smooth(model.general_smooth, model.has_fluid, model.has_adhesion),
         )
         there = {name for kernel in general for name in kernel.produced}
         sensing = catalogue.SENSE_MOTION.reads if self.wanted & SENSED else ()

@@ -14,6 +14,17 @@ from simengine.physics.stage import Form
 from simengine.plan import catalogue
 from simengine.plan.forms import in_form
 from simengine.plan.pairs import PAIR_KERNELS
+from simengine.plan.stages import (
+    ACCELERATION,
+    EULER,
+    FACTOR_M,
+    INTEGRATORS,
+    SOLVE_NEWTON_GENERAL,
+    SOLVE_NEWTON_UNILATERAL,
+    SOLVE_PGS,
+    SOLVERS,
+    STAGES,
+)
 from simengine.state.fields import padded
 
 MATRIX_SIZES = tuple(range(36, 65, 4))
@@ -21,7 +32,7 @@ MATRIX_SIZES = tuple(range(36, 65, 4))
 
 _MOST_ROWS_OF_128_REGISTERS = 48  # with more, four blocks of 128 threads on a multiprocessor would spill
 
-_ALONG_BRANCHES = frozenset((catalogue.SOLVE_NEWTON_UNILATERAL, catalogue.SOLVE_NEWTON_GENERAL, catalogue.EULER))
+_ALONG_BRANCHES = frozenset((SOLVE_NEWTON_UNILATERAL, SOLVE_NEWTON_GENERAL, EULER))
 """Stages with matrices along branches, beside those that have a form for it."""
 
 _ROWS_ALONG_BRANCHES = frozenset({"efc_J", "efc_weight", "efc_D", "efc_aref", "efc_type", "efc_id", "efc_frictionloss"})
@@ -133,7 +144,7 @@ def along_branches(kernel: Kernel) -> Kernel:
     Args:
         kernel: a kernel over worlds.
     """
-    stages = tuple(in_form(stage, Form.BRANCHES) for stage in kernel.stages if stage is not catalogue.FACTOR_M)
+    stages = tuple(in_form(stage, Form.BRANCHES) for stage in kernel.stages if stage is not FACTOR_M)
     if not stages or (stages == kernel.stages and not _ALONG_BRANCHES.intersection(stages)):
         return kernel
     return replace(
@@ -202,17 +213,17 @@ def without_some_kinds() -> tuple[Kernel, ...]:
 
 def with_rows_in_registers(dtype: str) -> Kernel:
     """The variant in which PGS has rows in registers."""
-    return with_dual_rows(catalogue.finish("", catalogue.SOLVE_PGS.name, False), DUAL_ROWS[dtype])
+    return with_dual_rows(catalogue.finish("", SOLVE_PGS.name, False), DUAL_ROWS[dtype])
 
 
 def with_wide_matrices(sizes: tuple[int, ...] = MATRIX_SIZES) -> tuple[Kernel, ...]:
     """Every variant with two rows of a matrix in each lane, for matrices of these sizes."""
     solved = (
         kernel
-        for integrator, solver in product(("", *catalogue.INTEGRATORS), catalogue.SOLVERS)
+        for integrator, solver in product(("", *INTEGRATORS), SOLVERS)
         for kernel in catalogue.step_kernels(integrator, solver)
     )
-    several = (*solved, *map(catalogue.single, catalogue.STAGES))
+    several = (*solved, *map(catalogue.single, STAGES))
     launched = (form for kernel in several for form in (kernel, with_jacobian_in_memory(kernel)))
     kernels = {k.name: k for k in launched if k.solves_symmetric}
     return tuple(with_matrix_rows(kernel, size) for size in sizes for kernel in kernels.values())
@@ -220,7 +231,7 @@ def with_wide_matrices(sizes: tuple[int, ...] = MATRIX_SIZES) -> tuple[Kernel, .
 
 def with_warps() -> tuple[Kernel, ...]:
     """Every variant in which several warps solve a world."""
-    kernels = [catalogue.finish("", catalogue.SOLVE_NEWTON_GENERAL.name, arena) for arena in (False, True)]
+    kernels = [catalogue.finish("", SOLVE_NEWTON_GENERAL.name, arena) for arena in (False, True)]
     return tuple(
         by_warps(kernel, dofs, WARPS_OF_MORE_ROWS if kernel.name.endswith("arena") else WARPS_OF_MANY_ROWS)
         for kernel in kernels
@@ -230,7 +241,7 @@ def with_warps() -> tuple[Kernel, ...]:
 
 def with_branches() -> tuple[Kernel, ...]:
     """Every variant with matrices along branches."""
-    solvers = (catalogue.SOLVE_NEWTON_UNILATERAL.name, catalogue.SOLVE_NEWTON_GENERAL.name)
-    launched = (k for i, s in product(("", *catalogue.INTEGRATORS), solvers) for k in catalogue.step_kernels(i, s))
-    kernels = {k.name: k for k in (*launched, catalogue.NOSLIP_KERNEL, catalogue.single(catalogue.ACCELERATION))}
+    solvers = (SOLVE_NEWTON_UNILATERAL.name, SOLVE_NEWTON_GENERAL.name)
+    launched = (k for i, s in product(("", *INTEGRATORS), solvers) for k in catalogue.step_kernels(i, s))
+    kernels = {k.name: k for k in (*launched, catalogue.NOSLIP_KERNEL, catalogue.single(ACCELERATION))}
     return tuple(variant for k in kernels.values() if (variant := along_branches(k)) != k)

@@ -11,6 +11,7 @@ from simengine.backends.base import LANE_CLASSES, lanes_for
 from simengine.kernels.kernel import Kernel
 from simengine.physics.stage import Stage
 from simengine.plan import catalogue
+from simengine.plan.stages import RK4, STAGES
 from simengine.state.fields import FIELD
 from tests.gpu.cases import NAMES, loaded
 from tests.gpu.compare import CUDA, TOLERANCE, both, cuda_only, kind
@@ -19,7 +20,7 @@ from tests.gpu.memories import owners, prepared, start, widened
 from tests.stages.harness import FRONT, Memory, arguments, call, changed, list_worlds
 from tests.stages.harness_chain import calls, fused_calls, most_rows, serves
 
-CASES = [(stage, 0) for stage in catalogue.STAGES] + [(catalogue.RK4, k) for k in (1, 2, 3)]
+CASES = [(stage, 0) for stage in STAGES] + [(RK4, k) for k in (1, 2, 3)]
 ON_HOST = ("heap",)
 """The model that runs on the host too, where the stages have tests of their own."""
 

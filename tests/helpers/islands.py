@@ -12,7 +12,7 @@ import numpy as np
 from simengine.kernels.kernel import Kernel
 from simengine.model import ModelTable, load_table
 from simengine.model.table import PAIR_TYPES
-from simengine.plan import catalogue
+from simengine.plan import catalogue, smooth_kernels
 from simengine.plan import islands as island_kernels
 from simengine.plan.pairs import PAIR_KERNELS
 from simengine.plan.scratch import class_bounds
@@ -180,7 +180,9 @@ def chain(memory: Memory, integrator: str = "", upto: str = "") -> Calls:
     model = memory.model
     yield from counting(memory)
     *solution, scatter = island_kernels.island_solution(model)
-    smooth = island_kernels.fitting(model, catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion))
+    smooth = island_kernels.fitting(
+        model, smooth_kernels.smooth(model.general_smooth, model.has_fluid, model.has_adhesion)
+    )
     narrow: tuple[Kernel, ...] = tuple(catalogue.NARROW[PAIR_TYPES[code]] for code in model.pair_codes)
     narrow = PAIR_KERNELS[-1:] if model.finds_pairs else narrow
     for kernel in (variant_for(model, kernel) for kernel in (*smooth, *narrow)):

@@ -12,6 +12,7 @@ from simengine.kernels import host_build
 from simengine.kernels.cuda_build import compile_cubin
 from simengine.kernels.kernel import Kernel
 from simengine.plan import catalogue
+from simengine.plan.stages import FACTOR_M, GUARD, PASSIVE
 from simengine.plan.tiles import INERTIA
 from simengine_scheduler.native import compiling
 
@@ -29,7 +30,7 @@ def test_no_compiler_is_one_clear_sentence(fresh_compiler: Path, monkeypatch: py
     monkeypatch.setenv("PATH", str(fresh_compiler / "nothing"))
     monkeypatch.delenv("CXX", raising=False)
     with pytest.raises(BackendError, match=r"no C\+\+ compiler .* set CXX, or use backend='jax'$") as caught:
-        host_build.build_kernel(catalogue.single(catalogue.PASSIVE), "float32")
+        host_build.build_kernel(catalogue.single(PASSIVE), "float32")
     assert "\n" not in str(caught.value)
 
 
@@ -39,7 +40,7 @@ def test_a_compiler_that_fails_is_named(fresh_compiler: Path, monkeypatch: pytes
     fake.chmod(0o755)
     monkeypatch.setenv("CXX", str(fake))
     with pytest.raises(BackendError, match="fake could not compile kernel only_passive: x: error: no") as caught:
-        host_build.build_kernel(catalogue.single(catalogue.PASSIVE), "float32")
+        host_build.build_kernel(catalogue.single(PASSIVE), "float32")
     assert "\n" not in str(caught.value)
     assert not list((fresh_compiler / "kernels").iterdir())
 
@@ -53,13 +54,13 @@ def test_a_compiler_that_writes_no_library_is_named(
     fake.chmod(0o755)
     monkeypatch.setenv("CXX", str(fake))
     with pytest.raises(BackendError, match="fake wrote no library for kernel only_passive; try another") as caught:
-        host_build.build_kernel(catalogue.single(catalogue.PASSIVE), "float32")
+        host_build.build_kernel(catalogue.single(PASSIVE), "float32")
     assert "\n" not in str(caught.value)
     assert not list((fresh_compiler / "kernels").iterdir())
 
 
 def test_builds_differ_in_precision_lanes_and_flags(fresh_compiler: Path) -> None:
-    kernel = catalogue.single(catalogue.FACTOR_M)
+    kernel = catalogue.single(FACTOR_M)
     plain = host_build.build_kernel(kernel, "float32")
     assert host_build.build_kernel(kernel, "float32") == plain
     others = [
@@ -71,7 +72,7 @@ def test_builds_differ_in_precision_lanes_and_flags(fresh_compiler: Path) -> Non
 
 
 def test_worlds_with_tables_of_their_own_have_a_build_of_tiled_kernels_alone(fresh_compiler: Path) -> None:
-    for kernel, same in ((INERTIA, False), (catalogue.single(catalogue.FACTOR_M), True)):
+    for kernel, same in ((INERTIA, False), (catalogue.single(FACTOR_M), True)):
         shared, own = (host_build.build_kernel(kernel, "float32", own_tables=each) for each in (False, True))
         assert (shared == own) is same
 
@@ -79,7 +80,7 @@ def test_worlds_with_tables_of_their_own_have_a_build_of_tiled_kernels_alone(fre
 def test_a_cache_that_machines_share_keeps_builds_of_other_processors_apart(
     fresh_compiler: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kernel = catalogue.single(catalogue.FACTOR_M)
+    kernel = catalogue.single(FACTOR_M)
     here = host_build.build_kernel(kernel, "float32")
     monkeypatch.setattr(host_build, "cpu_features", lambda: "flags : sse sse2")
     assert host_build.build_kernel(kernel, "float32") != here
@@ -116,13 +117,13 @@ def test_cuda_errors_name_the_kernel_and_the_architecture(monkeypatch: pytest.Mo
     need_nvrtc()
     monkeypatch.setattr("simengine.kernels.cuda_build.kernel_source", lambda kernel, target: "int broken(")
     with pytest.raises(BackendError, match="NVRTC could not compile kernel only_passive for sm_90: .*error"):
-        compile_cubin(catalogue.single(catalogue.PASSIVE), "float32", 16, 90)
+        compile_cubin(catalogue.single(PASSIVE), "float32", 16, 90)
 
 
 def test_flags_of_the_environment_are_added_and_tell_builds_apart(
     fresh_compiler: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kernel = catalogue.single(catalogue.GUARD)
+    kernel = catalogue.single(GUARD)
     monkeypatch.delenv("CXXFLAGS", raising=False)
     plain = host_build.build_kernel(kernel, "float32")
     monkeypatch.setenv("CXXFLAGS", "-O1 -DNOTHING")

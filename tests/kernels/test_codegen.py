@@ -19,8 +19,9 @@ from simengine.model.table import SIZES
 from simengine.physics.collision.broadphase.broadphase import PAIR_STAGES
 from simengine.physics.stage import Stage
 from simengine.plan import islands as island_kernels
-from simengine.plan.catalogue import INTEGRATORS, SEARCHES, SMOOTH, SOLVERS, STAGES, finish, single, step_kernels
+from simengine.plan.catalogue import SEARCHES, SMOOTH, finish, single, step_kernels
 from simengine.plan.every_kernel import all_kernels
+from simengine.plan.stages import INTEGRATORS, SOLVERS, STAGES
 from simengine.plan.tiles import COUNTING_KERNELS, REST_KERNELS, TILED_KERNELS
 from simengine.state.fields import FIELD, FIELDS, entry_shape
 

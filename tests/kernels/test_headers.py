@@ -12,8 +12,9 @@ from simengine.kernels.sources import body_sources, headers_after_model
 from simengine.physics.files import path_of
 from simengine.physics.stage import Stage
 from simengine.plan import catalogue
+from simengine.plan.stages import CRB, STAGES
 
-HEADERS = headers_after_model(catalogue.single(catalogue.CRB))
+HEADERS = headers_after_model(catalogue.single(CRB))
 DEFINITION = re.compile(r"^(?:#define (\w+)|struct (\w+) |DEVICE\w* [\w*& <>]*?(\w+)\()", re.MULTILINE)
 
 
@@ -36,7 +37,7 @@ def test_a_header_comes_with_those_that_it_needs_in_their_order() -> None:
     assert needed_headers(HEADERS, "sum_subtrees(m, v)") == [spatial, tree]
 
 
-@pytest.mark.parametrize("stage", catalogue.STAGES, ids=lambda stage: stage.name)
+@pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
 def test_no_header_is_left_out_that_defines_what_a_source_uses(stage: Stage) -> None:
     kernel = catalogue.single(stage)
     source = kernel_source(kernel, "cuda")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from simengine import Model, Simulation, load_model
-from simengine.plan.catalogue import INTEGRATORS
+from simengine.plan.stages import INTEGRATORS
 from simengine.state.fields import COLUMNS, NUM_COLUMNS, ROW_CLASSES
 from simengine.zoo import random_robot
 from tests.kernels import teams

@@ -9,6 +9,7 @@ import pytest
 from simengine.kernels.cuda_build import compile_task, device_body, keep_worker, task_lanes
 from simengine.plan import catalogue
 from simengine.plan.every_kernel import all_kernels
+from simengine.plan.stages import GUARD
 from simengine_scheduler.device.linking import compile_body, link_worker
 from simengine_scheduler.launch.tasks import DeviceBody
 
@@ -17,7 +18,7 @@ ARCH = 90
 
 
 def test_bodies_of_other_lanes_and_units_link_to_one_worker() -> None:
-    kernels = (catalogue.NARROW["plane_sphere"], catalogue.single(catalogue.GUARD))
+    kernels = (catalogue.NARROW["plane_sphere"], catalogue.single(GUARD))
     bodies = tuple(device_body(kernel, "float32", lanes, ARCH) for kernel in kernels for lanes in (8, 32))
     assert {(body.threads, body.registers) for body in bodies} == {(32, 168)}
     code = link_worker(bodies, 32, 168, ARCH, keep_worker)
@@ -27,7 +28,7 @@ def test_bodies_of_other_lanes_and_units_link_to_one_worker() -> None:
 def test_bodies_that_are_linked_keep_the_sizes_of_their_own_models() -> None:
     # a model has the dofs of a world in one body and those of an island in the other; methods with names are merged
     island = next(kernel for kernel in all_kernels() if kernel.name == "pgs_descend_islands")
-    bodies = tuple(device_body(kernel, "float32", 32, ARCH) for kernel in (catalogue.single(catalogue.GUARD), island))
+    bodies = tuple(device_body(kernel, "float32", 32, ARCH) for kernel in (catalogue.single(GUARD), island))
     names = re.findall(rb"_Z[0-9A-Za-z_]+", link_worker(bodies, 32, 168, ARCH, keep_worker))
     of_models = [name for name in names if b"5Model" in name]
     assert of_models

@@ -12,7 +12,8 @@ from simengine.model import ModelTable
 from simengine.model.springs import has_polynomials
 from simengine.model.table import PAIR_TYPES
 from simengine.physics.stage import Stage
-from simengine.plan import catalogue
+from simengine.plan import catalogue, smooth_kernels
+from simengine.plan.stages import CONSTRAINT, RNE_POST, SOLVERS, STAGES
 from simengine.state.fields import FIELD, FIELDS
 from tests.helpers.oracle import Sample, oracle_model, sample, undecided
 from tests.stages.harness import FRONT, Argument, Memory, arguments, call, list_worlds
@@ -22,7 +23,7 @@ MODELS = (
     *("sunken", "tendons", "actuators", "ropes", "crates", "ragdoll", "glider", "dual", "linkage", "rollers"),
 )
 
-BY_NAME: dict[str, Stage] = {stage.name: stage for stage in catalogue.STAGES}
+BY_NAME: dict[str, Stage] = {stage.name: stage for stage in STAGES}
 SENSE_MOTION = ("subtree_vel", "acc_bias", "sensor_pos", "sensor_vel", "sensor_distance")
 SENSE_FORCES = ("body_forces", "sensor_acc")
 PAIRS = tuple(catalogue.NARROW)
@@ -52,18 +53,18 @@ def position(model: ModelTable) -> tuple[str, ...]:
 def smooth(model: ModelTable) -> tuple[str, ...]:
     """Stages of the smooth forces, and stages that only the comparison needs."""
     fused = tuple(
-        stage.name for stage in catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion).stages
+        stage.name for stage in smooth_kernels.smooth(model.general_smooth, model.has_fluid, model.has_adhesion).stages
     )
     return (*(name for name in ("tendon_velocity", "transmission") if name not in fused), *fused, "energy")
 
 
 def serves(stage: Stage, model: ModelTable) -> bool:
     """Whether a stage supports a model and has work to do on it."""
-    if stage.name in catalogue.SOLVERS:
+    if stage.name in SOLVERS:
         return stage.name == model.solver
     if stage.name in PAIR_TYPES:
         return PAIR_TYPES.index(stage.name) in model.cand_type
-    if stage in (catalogue.CONSTRAINT, catalogue.RNE_POST):
+    if stage in (CONSTRAINT, RNE_POST):
         return not model.has_general_rows
     lean = {"collision": model.general_position, "actuation": model.general_smooth, "fluid": model.body_fluid.any()}
     size = {"sites": model.nsite, "tendon": model.ntendon, "tendon_velocity": model.ntendon}
@@ -140,7 +141,7 @@ def fused_calls(
             smooth motion, run only if they are named here.
     """
     model = memory.model
-    fused_smooth = catalogue.smooth(model.general_smooth, model.has_fluid, model.has_adhesion)
+    fused_smooth = smooth_kernels.smooth(model.general_smooth, model.has_fluid, model.has_adhesion)
     solver = model.solver
     sensing = [k for k in (catalogue.SENSE_MOTION, catalogue.SENSE_DISTANCE, catalogue.SENSE_FORCES) if k.name in null]
     # a specialised kernel and its general form write the same fields
@@ -149,7 +150,7 @@ def fused_calls(
     first = (catalogue.POSES_GENERAL, catalogue.POSITION_GENERAL, *siteless, *lean, catalogue.SCAN_KERNEL)
     # the kernel of the transmission alone would overwrite what adhesion has added to actuator_moment
     asked = [k for k in catalogue.ON_DEMAND if not model.has_adhesion or "actuator_moment" not in k.produced]
-    in_three = catalogue.smooth_in_three(model.general_smooth, model.has_fluid, driven=False)
+    in_three = smooth_kernels.smooth_in_three(model.general_smooth, model.has_fluid, driven=False)
     by_block = (catalogue.TENDONS_BY_BLOCK, catalogue.ACTUATORS_BY_BLOCK, catalogue.SMOOTH_DRIVEN)
     apart = (*in_three, *(by_block if model.general_smooth else ()))
     parts = [k for k in apart if k.name in null and not model.has_adhesion]

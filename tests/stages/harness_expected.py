@@ -24,7 +24,7 @@ from simengine.physics.math import quaternion_jax as quaternion
 from simengine.physics.math import tree_jax as tree
 from simengine.physics.stage import Stage
 from simengine.physics.tendons.lengths_jax import length_rows
-from simengine.plan.catalogue import INTEGRATORS, SOLVERS, STAGES
+from simengine.plan.stages import INTEGRATORS, SOLVERS, STAGES
 from simengine.state.fields import COLUMNS, FIELD, NUM_COLUMNS, NUM_SUMS, ROW_CLASSES, STATUS
 from tests.helpers.once import once
 from tests.helpers.oracle import jax_fields, oracle_model, quick_jit

@@ -18,6 +18,24 @@ from simengine.model.support import INTEGRATORS
 from simengine.model.table import PAIR_SLOTS, PAIR_TYPES
 from simengine.physics.stage import Stage
 from simengine.plan import catalogue
+from simengine.plan.stages import (
+    ACC_BIAS,
+    ACTIVATION,
+    ACTUATION,
+    ACTUATION_GENERAL,
+    PASSIVE,
+    PASSIVE_GENERAL,
+    RK4,
+    RNE_POST_GENERAL,
+    SENSOR_ACC,
+    SENSOR_DISTANCE,
+    SENSOR_POS,
+    SENSOR_VEL,
+    SOLVERS,
+    STAGES,
+    TRANSMISSION,
+    UNCONSTRAINED,
+)
 from simengine.state.fields import FIELD, STATUS
 from tests.helpers.oracle import COMMON_PAIRS, coverage, oracle_model
 from tests.stages.harness import FRONT, WORLD_SPACES, Memory, arguments, call, changed, list_worlds
@@ -36,9 +54,7 @@ from tests.stages.harness_expected import Fields, expected, owner
 from tests.stages.harness_mujoco import mujoco_expected, sensor_entries, stepped
 from tests.stages.special_positions import SPECIAL
 
-CASES = [(stage, 0) for stage in catalogue.STAGES] + [
-    (s, k) for s in (catalogue.RK4, catalogue.ACTIVATION) for k in (1, 2, 3)
-]
+CASES = [(stage, 0) for stage in STAGES] + [(s, k) for s in (RK4, ACTIVATION) for k in (1, 2, 3)]
 ON_MODELS = [(name, *case) for name in MODELS for case in CASES if serves(case[0], oracle_model(name)[1])]
 stages_on_models = pytest.mark.parametrize(
     ("name", "stage", "rk_stage"), ON_MODELS, ids=[f"{name}-{stage.name}{k or ''}" for name, stage, k in ON_MODELS]
@@ -48,7 +64,7 @@ dtypes = pytest.mark.parametrize("dtype", ["float64", "float32"])
 one_dtype = pytest.mark.parametrize("dtype", ["float32"])  # which words a stage touches depends on no precision
 in_double = pytest.mark.parametrize("dtype", ["float64"])  # float32 is compared with MuJoCo, here it is the two forms
 
-OWN = (catalogue.UNCONSTRAINED, catalogue.ACC_BIAS, catalogue.ACTIVATION)
+OWN = (UNCONSTRAINED, ACC_BIAS, ACTIVATION)
 
 
 def own_integrator(name: str) -> str:
@@ -58,11 +74,11 @@ def own_integrator(name: str) -> str:
 
 def is_part(name: str, stage: Stage) -> bool:
     """Whether a stage computes a part of MuJoCo's field, to which others add theirs or which others improve."""
-    if oracle_model(name)[1].opt_noslip_iterations and stage.name in ("noslip", *catalogue.SOLVERS):
+    if oracle_model(name)[1].opt_noslip_iterations and stage.name in ("noslip", *SOLVERS):
         return True
-    if stage is catalogue.TRANSMISSION and oracle_model(name)[1].has_adhesion:
+    if stage is TRANSMISSION and oracle_model(name)[1].has_adhesion:
         return True
-    of_tendons = (catalogue.PASSIVE, catalogue.PASSIVE_GENERAL, catalogue.RNE_POST_GENERAL)
+    of_tendons = (PASSIVE, PASSIVE_GENERAL, RNE_POST_GENERAL)
     return stage in of_tendons and oracle_model(name)[1].npath > 0
 
 
@@ -78,7 +94,7 @@ WORKING = (
 """Outputs that say how the solver got there; its residual is checked by itself."""
 
 
-SENSING = (catalogue.SENSOR_POS, catalogue.SENSOR_VEL, catalogue.SENSOR_DISTANCE, catalogue.SENSOR_ACC)
+SENSING = (SENSOR_POS, SENSOR_VEL, SENSOR_DISTANCE, SENSOR_ACC)
 
 
 def tolerance(name: str, dtype: str) -> float:
@@ -171,7 +187,7 @@ def outside(memory: Memory, name: str) -> np.ndarray:
     return mask
 
 
-@pytest.mark.parametrize("stage", catalogue.STAGES, ids=lambda s: s.name)
+@pytest.mark.parametrize("stage", STAGES, ids=lambda s: s.name)
 def test_the_body_has_the_declared_signature(stage: Stage) -> None:
     def squeeze(text: str) -> str:
         return re.sub(r"\s+", "", text)
@@ -264,11 +280,11 @@ def test_agrees_with_mujoco(name: str, dtype: str, stage: Stage) -> None:
     pristine = {n: left_alone(stage, memory, n) for n in stage.writes}
     wanted = mujoco_expected(name, memory, stage.writes)
     to = np.where(memory.model.ngravcomp, memory.model.jnt_gravcomp, 0)[memory.model.dof_jntid]
-    if stage in (catalogue.PASSIVE, catalogue.PASSIVE_GENERAL):
+    if stage in (PASSIVE, PASSIVE_GENERAL):
         # the shares of fluid and gravity compensation are added by stages of their own
         added = mujoco_expected(name, memory, ("qfrc_fluid", "qfrc_gravcomp"))
         wanted["qfrc_passive"] = wanted["qfrc_passive"] - added["qfrc_fluid"] - added["qfrc_gravcomp"] * (to == 0)
-    if stage in (catalogue.ACTUATION, catalogue.ACTUATION_GENERAL):
+    if stage in (ACTUATION, ACTUATION_GENERAL):
         wanted["qfrc_actuator"] = np.where(to == 0, wanted["qfrc_actuator"], np.nan)
     for field, value in wanted.items():
         wanted[field] = np.where(pristine[field], np.nan, value) if pristine[field].any() else value

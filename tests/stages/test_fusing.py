@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from simengine.kernels.kernel import Kernel
-from simengine.plan import catalogue
+from simengine.plan import catalogue, smooth_kernels
+from simengine.plan.stages import INTEGRATORS, SOLVERS
 from simengine.state.fields import FIELD, SENSED, STATUS
 from tests.stages.harness import FRONT, Memory, arguments, call, changed, list_worlds
 from tests.stages.harness_chain import MODELS, fused_calls, most_rows, run_chain, single, start, worlds_of
@@ -44,7 +45,7 @@ def run_fused(memory: Memory, integrator: str, rk_stage: int, arena: bool, store
     solver = memory.model.solver
     sensing = (catalogue.SENSE_MOTION, catalogue.SENSE_DISTANCE, catalogue.SENSE_FORCES)
     post = catalogue.post(memory.model.has_general_rows)
-    three = catalogue.smooth_in_three
+    three = smooth_kernels.smooth_in_three
     simple = (*three(False, False, False), *three(False, True, False)[1:2])
     driven = (
         catalogue.TENDONS_BY_BLOCK,
@@ -90,8 +91,8 @@ def test_fused_and_unfused_give_the_same_bits(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("integrator", ["", *catalogue.INTEGRATORS])
-@pytest.mark.parametrize("solver", catalogue.SOLVERS)
+@pytest.mark.parametrize("integrator", ["", *INTEGRATORS])
+@pytest.mark.parametrize("solver", SOLVERS)
 def test_every_kernel_of_a_step_is_compared(integrator: str, solver: str) -> None:
     """Of the kernels of a step with the common solver all, with another those that differ."""
     ran = set()

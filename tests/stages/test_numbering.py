@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import simengine
-from simengine.plan import catalogue
+from simengine.plan.stages import STAGES
 
 PACKAGE = Path(simengine.__file__).parent
 SOURCES = sorted((PACKAGE / "physics").rglob("*.cu"))
@@ -24,7 +24,7 @@ def numbers(path: Path, comment: str) -> list[int]:
 
 
 def test_every_jax_form_has_a_cuda_form_beside_it() -> None:
-    for stage in (stage for stage in catalogue.STAGES if stage.jax):
+    for stage in (stage for stage in STAGES if stage.jax):
         form = stage.source.with_name(f"{stage.jax.partition(':')[0]}.py")
         assert form.exists(), f"the JAX form of {stage.name} is not beside {stage.source.name}"
 

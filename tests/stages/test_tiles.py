@@ -13,6 +13,7 @@ from simengine.kernels.kernel import Kernel
 from simengine.model import load_table
 from simengine.physics.solvers.solve_newton_unilateral import SOLVE_NEWTON_UNILATERAL
 from simengine.plan import catalogue, tiles
+from simengine.plan.stages import CONSTRAINT
 from simengine.state.fields import FIELD, ROW_CLASSES
 from tests.gpu import memories
 from tests.helpers.oracle import sample
@@ -72,7 +73,7 @@ def lying_boxes(dtype: str, rk_stage: int) -> Memory:
 def solvable(memory: Memory, kernel: Kernel, integrator: str, rk_stage: int) -> list[Argument]:
     """Carry out the stages before those of a kernel that solves; returns its arguments for the worlds with rows."""
     for before, slots in calls(memory, "", 0):
-        if before.stages[0] == catalogue.CONSTRAINT:
+        if before.stages[0] == CONSTRAINT:
             break
         call(before, memory, slots)
     return arguments(kernel, memory, True, most_rows(memory), rk_scalars(integrator, rk_stage))
