@@ -33,6 +33,7 @@ _OWNERS = {
     "qpos0": "",
     "qpos_spring": "",
 }
+_SEEN_BY = {"cam": "camera"}  # only drawn, unless a sensor looks through it
 # Ranges and cutoffs may be infinite, which means that there are none. What is only drawn, or only the user's, does not
 # count.
 _UNBOUNDED = ("range", "cutoff", "springyield")
@@ -97,7 +98,7 @@ def check_precision(name: str, mj: mujoco.MjModel, arrays: Mapping[str, np.ndarr
     """
     if fits(arrays, dtype):
         return
-    bad = _lines(mj, _beyond(dtype), np.zeros_like) or ["what follows from its sizes and masses"]
+    bad = _lines(mj, _beyond(dtype), np.zeros_like, _OWNERS | _SEEN_BY) or ["what follows from its sizes and masses"]
     raise ModelError(
         f"model {name!r} has numbers that {dtype} cannot hold: {'; '.join(bad)}; correct the model, or simulate it "
         "with dtype='float64'"
@@ -109,10 +110,10 @@ def _beyond(dtype: str) -> _Test:
     return lambda values: np.isfinite(values) & (np.abs(values) > np.finfo(dtype).max)
 
 
-def _lines(mj: mujoco.MjModel, test: _Test, of_unbounded: _Test) -> list[str]:
+def _lines(mj: mujoco.MjModel, test: _Test, of_unbounded: _Test, owners: Mapping[str, str] = _OWNERS) -> list[str]:
     """One line for each array of a model with an element for which a test holds; another one is for ranges."""
     found = []
-    for name, owner in _arrays(mj):
+    for name, owner in _arrays(mj, owners):
         values = np.asarray(getattr(mj, name))
         bad = (of_unbounded if name.endswith(_UNBOUNDED) else test)(values)
         if bad.any():
@@ -153,9 +154,9 @@ def _inertia(mj: mujoco.MjModel, data: mujoco.MjData, first: int, number: int) -
     return matrix
 
 
-def _arrays(mj: mujoco.MjModel) -> list[tuple[str, str]]:
+def _arrays(mj: mujoco.MjModel, owners: Mapping[str, str]) -> list[tuple[str, str]]:
     names = (name for name in dir(mj) if isinstance(getattr(mj, name), np.ndarray) and name[0] != "_")
-    pairs = ((name, next((own for begin, own in _OWNERS.items() if name.startswith(begin)), None)) for name in names)
+    pairs = ((name, next((own for begin, own in owners.items() if name.startswith(begin)), None)) for name in names)
     simulated = ((name, own) for name, own in pairs if own is not None and not name.endswith(_NOT_SIMULATED))
     return [(name, own) for name, own in simulated if getattr(mj, name).dtype.kind == "f"]
 

@@ -116,6 +116,14 @@ def _no_limits(mj: mujoco.MjModel) -> None:
     mj.jnt_range[0, 1] = mj.actuator_forcerange[0, 1] = 1e300
 
 
+def test_a_camera_counts_if_a_sensor_looks_through_it() -> None:
+    far = ROBOT.replace("<worldbody>", '<worldbody><camera name="eye" pos="0 0 1e40"/>')
+    simengine.load_model(far).table.check_precision("float32")
+    seen = far.replace("</mujoco>", '<sensor><camprojection site="palm" camera="eye"/></sensor></mujoco>')
+    with pytest.raises(simengine.ModelError, match="float32 cannot hold: cam_pos of camera 'eye' is 1e\\+40; cam_pos0"):
+        simengine.load_model(seen).table.check_precision("float32")
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
