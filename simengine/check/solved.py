@@ -35,7 +35,13 @@ class Solved(NamedTuple):
     efc_force: np.ndarray
 
 
-def solve(model: Model, evaluations: Sequence[Evaluation], backend: str, dtype: str) -> list[Solved]:
+def solve(
+    model: Model,
+    evaluations: Sequence[Evaluation],
+    backend: str,
+    dtype: str,
+    warm: Sequence[np.ndarray] | None = None,
+) -> list[Solved]:
     """The engine's solutions.
 
     Args:
@@ -43,8 +49,9 @@ def solve(model: Model, evaluations: Sequence[Evaluation], backend: str, dtype: 
         evaluations: at least one state.
         backend: "cuda", "host", "jax" or "auto".
         dtype: "float32" or "float64".
+        warm: (nv,) the acceleration from which the solver starts in each state, if it does not start from zero.
     """
-    sim = _evaluated(model, evaluations, backend, dtype)
+    sim = _evaluated(model, evaluations, backend, dtype, warm)
     fields = [as_numpy(sim.field(name)) for name in ("qacc", "qacc_smooth", "qfrc_constraint")]
     found = []
     for world in range(len(evaluations)):
@@ -89,8 +96,16 @@ def _listed(found: Any) -> Listed:
     return Listed(list(pairs), dist, pos.reshape(-1, 3), frame.reshape(-1, 3, 3))
 
 
-def _evaluated(model: Model, evaluations: Sequence[Evaluation], backend: str, dtype: str) -> Simulation:
+def _evaluated(
+    model: Model,
+    evaluations: Sequence[Evaluation],
+    backend: str,
+    dtype: str,
+    warm: Sequence[np.ndarray] | None = None,
+) -> Simulation:
     sim = Simulation(model, num_worlds=len(evaluations), backend=backend, dtype=dtype, on_nonfinite="freeze")
     sim.set_state(**{name: np.array([getattr(e.state, name) for e in evaluations]) for name in STATE_ARRAYS})
+    if warm is not None:
+        sim.set_state(qacc_warmstart=np.array(warm))
     sim.forward()
     return sim

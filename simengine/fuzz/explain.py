@@ -177,7 +177,7 @@ def _by_optimum(question: Question, focus: Focus, missed: list[Missed]) -> set[P
     """The engine's solver ends as near to the optimum as MuJoCo's own."""
     model, _ = comparable(load_model(_patient(question.mj)), question.seed)
     places = {(m.name, i): error for m in missed for i, error in m.errors.items()}
-    return following(model, focus, places, question.backend, question.dtype)
+    return following(model, question.model, focus, places, question.backend, question.dtype)
 
 
 _RULES: Mapping[str, Rule] = {

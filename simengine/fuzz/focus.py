@@ -67,7 +67,7 @@ class Focus:
 
 
 def _step_is_decided(oracle: Oracle, before: Mapping[str, np.ndarray]) -> bool:
-    _put(oracle, before)
+    put(oracle, before)
     return oracle.step_is_decided()
 
 
@@ -76,7 +76,7 @@ def _stepped(oracle: Oracle, starts: Sequence[Mapping[str, np.ndarray]]) -> Traj
     after: dict[str, list[np.ndarray]] = {"qpos": [], "qvel": [], "act": []}
     touched = []
     for before in starts:
-        _put(oracle, before)
+        put(oracle, before)
         mujoco.mj_step(oracle.mj, oracle.data)
         touched.append(oracle.touched())
         for name, values in after.items():
@@ -85,7 +85,8 @@ def _stepped(oracle: Oracle, starts: Sequence[Mapping[str, np.ndarray]]) -> Traj
     return Trajectory(before_all, {name: np.array(v) for name, v in after.items()}, tuple(touched), 0, 0)
 
 
-def _put(oracle: Oracle, before: Mapping[str, np.ndarray]) -> None:
+def put(oracle: Oracle, before: Mapping[str, np.ndarray]) -> None:
+    """Put a state, given by MuJoCo's names, into the oracle's data."""
     mujoco.mj_resetData(oracle.mj, oracle.data)
     for name, values in before.items():
         getattr(oracle.data, name)[:] = values

@@ -13,11 +13,13 @@ from simengine.check.oracle import Evaluation, Oracle, collect, dense_jacobian
 from simengine.check.report import relative_error
 from simengine.check.solved import Solved, solve
 from simengine.fuzz.focus import Focus, Place
+from simengine.fuzz.follow import as_mujoco_goes_on
 from simengine.fuzz.limits import slack_of
 from simengine.model.model import Model
 
 _AFTER_FORWARD = frozenset(field.name for field in FORWARD if field.stage in AFTER_ROWS)
 _AFTER_STEP = frozenset(field.name for field in STEPPED)
+_SOLUTION = frozenset(field.name for field in FORWARD if field.stage == "solve")
 _SENSORS = "sensordata"  # of them, only some follow from forces
 
 _EQUAL = 1.01  # distances from the least cost that are equal
@@ -26,7 +28,9 @@ _SAME_ROWS = {"float64": 1e-5, "float32": 1e-3}
 _SOLVED: Compared = next(field for field in FORWARD if field.name == "qacc")
 
 
-def following(model: Model, focus: Focus, places: Mapping[Place, float], backend: str, dtype: str) -> set[Place]:
+def following(
+    model: Model, given: Model, focus: Focus, places: Mapping[Place, float], backend: str, dtype: str
+) -> set[Place]:
     """The fields that differ because the engine's solver ends elsewhere than MuJoCo's, but as near to the optimum.
 
     Both solve the engine's rows. These agree with MuJoCo's own to the tolerance at which rows are compared, but forces
@@ -34,11 +38,13 @@ def following(model: Model, focus: Focus, places: Mapping[Place, float], backend
     anywhere: they improve one contact at a time. So the solvers' end points are compared by the cost that both
     minimise, MuJoCo's primal cost of the acceleration: the engine's must be no higher after as many iterations, in
     every state. An end point within the tolerance of the optimum, which MuJoCo's Newton solver finds, is as near as
-    any. The engine's forces must be those that give its acceleration. Sensors may measure what does not follow from
+    any. The engine's forces must be those that give its acceleration. What follows from a solution must differ by no
+    more than MuJoCo makes of the two solutions; see `as_mujoco_goes_on`. Sensors may measure what does not follow from
     forces, so MuJoCo's own readings must be off by as much at its end point.
 
     Args:
         model: the model, with as many iterations as the end points may take.
+        given: the model that was compared.
         focus: the states and steps that differ. Of a step, the solution in the state before it counts.
         places: relative errors of the fields that differ.
         backend: "cuda", "host", "jax" or "auto".
@@ -56,10 +62,16 @@ def following(model: Model, focus: Focus, places: Mapping[Place, float], backend
     for fields, evaluations in parts:
         here = {place for place in places if place[0] in fields and place[1] in evaluations}
         near = _as_near(model, own, optimum, {i: evaluations[i] for _, i in here}, backend, dtype, bound)
-        for place in here:
-            name, i = place
-            if i in near and (name != _SENSORS or places[place] <= _off(own, evaluations[i], name)):
-                found.add(place)
+        explained = {(name, i) for name, i in here if i in near and name in _SOLUTION}
+        explained |= {
+            (name, i)
+            for name, i in here
+            if i in near and name == _SENSORS and places[name, i] <= _off(own, evaluations[i], name)
+        }
+        others = {place: places[place] for place in here - explained if place[1] in near and place[0] != _SENSORS}
+        starts = focus.starts if fields is _AFTER_STEP else {}
+        explained |= as_mujoco_goes_on(given, starts, evaluations, others, backend, dtype)
+        found |= explained
     return found
 
 

@@ -87,6 +87,33 @@ def test_ends_of_searches_change_a_step_only_where_they_are_arbitrary(text: str,
     assert model.mj.opt.ccd_iterations == comparable(load_model(text), 0)[0].mj.opt.ccd_iterations
 
 
+def test_a_wrong_step_is_a_finding_also_at_the_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
+    step = Simulation.step
+
+    def wrong(sim: Simulation) -> None:
+        step(sim)
+        sim.set_state(qvel=sim.qvel + 1e-3)
+
+    monkeypatch.setattr(Simulation, "step", wrong)
+    assert judged(SHALLOW, "float64").fields.keys() == {"qvel in float64"}
+
+
+@pytest.mark.parametrize("field", ["cacc", pytest.param("cfrc_ext", marks=pytest.mark.slow)])
+def test_wrong_forces_between_bodies_are_a_finding_also_at_the_optimum(
+    field: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forward = Simulation.forward
+
+    def wrong(sim: Simulation) -> None:
+        forward(sim)
+        np.asarray(sim.field(field))[:] *= 1.05
+
+    monkeypatch.setattr(Simulation, "forward", wrong)
+    outcome = judged(SHALLOW, "float64")
+    assert outcome.fields.keys() == {f"{field} in float64"}
+    assert not any("optimum" in reason for reason in outcome.explained)
+
+
 def judged(text: str, dtype: str, seed: int = 0) -> Outcome:
     return judge(text, backend="host", dtypes=(dtype,), states=8, seed=seed)
 
@@ -142,8 +169,10 @@ def test_wrong_contacts_are_a_finding_also_where_their_points_are_arbitrary(
     "name",
     [
         "pgs_elliptic",
-        "tied_sides",
-        *(pytest.param(name, marks=pytest.mark.slow) for name in ("order_of_contacts", "cylinder_along_walls")),
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("tied_sides", "order_of_contacts", "cylinder_along_walls")
+        ),
     ],
 )
 def test_wrong_forces_are_a_finding_also_where_sweeps_end_early(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
