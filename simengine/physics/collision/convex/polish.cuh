@@ -11,6 +11,7 @@
 #pragma once
 
 #define POLISH_STEPS 8
+#define SETTLED R(1e-3)  // size of a step of Newton's method; larger ones do not end at a minimum
 #if REAL_IS_FLOAT
 #define TOUCHING R(1e-5)  // relative to the scale: a vertex this close to the farthest one counts as touching too
 #else
@@ -75,9 +76,9 @@ DEVICE_CALL real curvature(const Shape& s, const real* n, const real* u, const r
   return (sum - dot3(q, ul) * dot3(q, vl)) / height;
 }
 
-// One step of Newton's method; returns false if it was the last. The directions perpendicular to n, and to the kink if
-// there is one, are free.
-DEVICE_CALL bool newton_step(const Difference& d, const Kinks& kinks, real* n) {
+// One step of Newton's method; returns its size, or zero if there is none. The directions perpendicular to n, and to
+// the kink if there is one, are free. `before` becomes h(n) before the step.
+DEVICE_CALL real newton_step(const Difference& d, const Kinks& kinks, real* n, real* before) {
   real t[2][3], w[3];
   const int tangents = 2 - kinks.number;
   if (kinks.number == 1) {
@@ -91,7 +92,7 @@ DEVICE_CALL bool newton_step(const Difference& d, const Kinks& kinks, real* n) {
   normalize3(t[0]);
   cross3(t[1], n, t[0]);
   support(d, n, w);
-  const real h = dot3(w, n);
+  const real h = *before = dot3(w, n);
   real g[2], H[3], step[2] = {R(0.0), R(0.0)};
   for (int i = 0; i < 2; ++i) g[i] = dot3(t[i], w);
   for (int i = 0; i < 3; ++i) {
@@ -99,19 +100,19 @@ DEVICE_CALL bool newton_step(const Difference& d, const Kinks& kinks, real* n) {
     H[i] = curvature(d.a, n, u, v) + curvature(d.b, n, u, v) - (i == 1 ? R(0.0) : h);
   }
   // H holds the entries 00, 01 and 11 of the Hessian
-  if (!(H[0] > 0)) return false;
+  if (!(H[0] > 0)) return R(0.0);
   if (tangents == 1) {
     step[0] = -g[0] / H[0];
   } else {
     const real det = H[0] * H[2] - H[1] * H[1];
-    if (!(det > R(1e-6) * H[0] * abs_(H[2]))) return false;
+    if (!(det > R(1e-6) * H[0] * abs_(H[2]))) return R(0.0);
     step[0] = (H[1] * g[1] - H[2] * g[0]) / det;
     step[1] = (H[1] * g[0] - H[0] * g[1]) / det;
   }
   for (int k = 0; k < 2; ++k) step[k] = clamp_(step[k], R(-0.3), R(0.3));
   for (int i = 0; i < 3; ++i) n[i] = fma_(step[1], t[1][i], fma_(step[0], t[0][i], n[i]));
   normalize3(n);
-  return abs_(step[0]) + abs_(step[1]) > 4 * REAL_EPS;
+  return abs_(step[0]) + abs_(step[1]);
 }
 
 // Replace n by `trial` if that is at least as good a direction; returns whether it is.
@@ -156,8 +157,11 @@ DEVICE_CALL void snap_to_face(const Difference& d, int body, real slack, real* h
   }
 }
 
-// The best direction for a choice of active kinks, found from n.
-DEVICE_CALL void best_direction(const Difference& d, const Kinks& kinks, const real* n, real* trial) {
+// The best direction for a choice of active kinks, found from n. Beyond a kink that is not among the chosen ones, steps
+// may lead to and fro for ever. If they do not settle, and there are `rounds` for it, they are made again, and one to a
+// larger h is cut to a quarter.
+DEVICE_CALL void best_direction(const Difference& d, const Kinks& kinks, const real* n, real slack, int rounds,
+                                real* trial) {
   if (kinks.number == 2) {
     cross3(trial, kinks.edge[0], kinks.edge[1]);
     const real side = dot3(trial, n);
@@ -168,7 +172,23 @@ DEVICE_CALL void best_direction(const Difference& d, const Kinks& kinks, const r
   const real along = kinks.number == 1 ? dot3(n, kinks.edge[0]) : R(0.0);
   for (int i = 0; i < 3; ++i) trial[i] = kinks.number == 1 ? fma_(-along, kinks.edge[0][i], n[i]) : n[i];
   normalize3(trial);
-  ROLLED for (int k = 0; k < POLISH_STEPS && newton_step(d, kinks, trial); ++k) {
+  const real start[3] = {trial[0], trial[1], trial[2]};
+  ROLLED for (int cut = 0; cut < rounds; ++cut) {
+    real from[3], least = REAL_MAX, moved = R(0.0);
+    for (int i = 0; i < 3; ++i) from[i] = trial[i] = start[i];
+    ROLLED for (int k = 0; k < POLISH_STEPS * (1 + cut); ++k) {
+      real h, here[3] = {trial[0], trial[1], trial[2]};
+      moved = newton_step(d, kinks, trial, &h);
+      if (cut && h > least + slack) {
+        for (int i = 0; i < 3; ++i) trial[i] = fma_(R(0.25), here[i] - from[i], from[i]);
+        normalize3(trial);
+        continue;
+      }
+      if (!(moved > 4 * REAL_EPS)) return;
+      for (int i = 0; i < 3; ++i) from[i] = here[i];
+      least = h;
+    }
+    if (moved < SETTLED) return;
   }
 }
 
@@ -189,8 +209,8 @@ DEVICE_CALL real polish(const Difference& d, const Simplex& s, real* n, Kinks& k
     for (int k = 0; k < all.number; ++k) {
       if (choice >> k & 1) add_kink(some, all.edge[k], all.body[k]);
     }
-    best_direction(d, some, start, trial);
     const bool first = some.number == all.number;
+    best_direction(d, some, start, slack, first ? 2 : 1, trial);
     if (improve(d, trial, first ? slack : -slack, &h, n)) kinks = some;
   }
   // (3) caps, and sides of boxes

@@ -44,6 +44,16 @@ class Kinks(NamedTuple):
     body: jax.Array
 
 
+class _Steps(NamedTuple):
+    """Steps of Newton's method: the direction (3,) that they reached, the last one that was no worse than those before
+    it (3,) and its h, and whether there are more."""
+
+    here: jax.Array
+    start: jax.Array
+    least: jax.Array
+    more: jax.Array
+
+
 def _candidates(s: Shape, mat: jax.Array, dirs: jax.Array, used: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Edges (16, 3) of a body, and whether their kinks are active (16,): whether the sign changes among the used ones
     of the support directions dirs (4, 3), which point outward from this body."""
@@ -82,8 +92,8 @@ def _curvature(s: Shape, mat: jax.Array, n: jax.Array, t: jax.Array) -> jax.Arra
     return jnp.where(ok, (scaled @ scaled.T - jnp.outer(along, along)) / jnp.where(ok, height, 1.0), 0.0)
 
 
-def _newton_step(p: Pair, kinks: Kinks, n: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """One step of Newton's method from n, and whether there is one. The Hessian is taken as constant."""
+def _newton_step(p: Pair, kinks: Kinks, n: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """One step of Newton's method from n, whether there is one, and h(n). The Hessian is taken as constant."""
     single = kinks.number == 1
     t0 = jnp.where(single, unit(cross(n, kinks.edge[0])), _still(across(n)))
     t = jnp.stack([t0, cross(n, t0)])
@@ -99,7 +109,7 @@ def _newton_step(p: Pair, kinks: Kinks, n: jax.Array) -> tuple[jax.Array, jax.Ar
     both = jnp.stack([H[0, 1] * g[1] - H[1, 1] * g[0], H[0, 1] * g[0] - H[0, 0] * g[1]]) / det
     step = jnp.where(single, jnp.stack([-g[0] / first, jnp.zeros_like(g[0])]), both)
     step = jnp.where(ok, jnp.clip(step, -0.3, 0.3), 0.0)
-    return unit(n + step @ t), ok
+    return unit(n + step @ t), ok, still[2]
 
 
 def _over_cap(p: Pair, axis: jax.Array, body: int) -> jax.Array:
@@ -134,16 +144,25 @@ def _choices(kinks: Kinks) -> tuple[Kinks, jax.Array]:
     return Kinks(number, edges, bodies), there
 
 
-def _best_direction(p: Pair, kinks: Kinks, n: jax.Array) -> jax.Array:
-    """The best direction (3,) for a choice of active kinks, found from n."""
+def _best_direction(p: Pair, kinks: Kinks, n: jax.Array, slack: jax.Array) -> jax.Array:
+    """The best direction (3,) for a choice of active kinks, found from n. A step to a larger h is cut to a quarter."""
 
-    def step(_: int, carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        following, ok = _newton_step(p, kinks, carry[0])
-        ok = ok & carry[1]
-        return jnp.where(ok, following, carry[0]), ok
+    def step(_: int, carry: _Steps) -> _Steps:
+        following, more, h = _newton_step(p, kinks, carry.here)
+        worse = carry.more & (h > carry.least + slack)
+        back = unit(carry.start + 0.25 * (carry.here - carry.start))
+        on = carry.more & more
+        return _Steps(
+            jnp.where(worse, back, jnp.where(on, following, carry.here)),
+            jnp.where(worse, carry.start, carry.here),
+            jnp.where(worse, carry.least, h),
+            worse | on,
+        )
 
-    smooth, _ = jax.lax.fori_loop(0, STEPS, step, (_across_edge(kinks, n), jnp.ones((), bool)))
-    return jnp.where(kinks.number == 2, _corner(kinks, n), smooth)
+    start = _across_edge(kinks, n)
+    steps = _Steps(start, start, jnp.full((), jnp.inf, n.dtype), jnp.ones((), bool))
+    steps = jax.lax.fori_loop(0, STEPS, step, steps)
+    return jnp.where(kinks.number == 2, _corner(kinks, n), steps.here)
 
 
 def _across_edge(kinks: Kinks, n: jax.Array) -> jax.Array:
@@ -164,7 +183,7 @@ def polish(p: Pair, s: Simplex, n: jax.Array) -> tuple[jax.Array, Kinks]:
     kinks = _kinks(p, s)
     # (2) all of them, or only some if that is better, because a kink that the support points show may only be near
     choices, there = _choices(kinks)
-    trials = jax.vmap(_best_direction, (None, 0, None))(still, jax.tree.map(_still, choices), n)
+    trials = jax.vmap(_best_direction, (None, 0, None, None))(still, jax.tree.map(_still, choices), n, slack)
     heights = jax.vmap(reach, (None, 0))(still, trials)
     h, pick = reach(still, n), jnp.full((), -1, jnp.int32)
     for choice in range(4):
@@ -173,7 +192,7 @@ def polish(p: Pair, s: Simplex, n: jax.Array) -> tuple[jax.Array, Kinks]:
         h, pick = jnp.where(better, heights[choice], h), jnp.where(better, choice, pick)
     chosen = jax.tree.map(lambda x: x[jnp.maximum(pick, 0)], choices)
     start = _still(jnp.where(pick >= 0, trials[pick], n))
-    last, _ = _newton_step(p, chosen, _across_edge(chosen, start))
+    last, *_ = _newton_step(p, chosen, _across_edge(chosen, start))
     last = jnp.where(chosen.number == 2, _corner(chosen, start), last)
     ok = (pick >= 0) & (reach(still, _still(last)) <= h + slack)
     n = jnp.where(ok, last, start)
