@@ -237,5 +237,22 @@ static inline unsigned four_bits(FourTruths x) {
 #endif
 }
 
+// The entries of a vector in another order.
+template <int A, int B, int C, int D>
+static inline Four picked(Four x) {
+#ifdef __clang__
+  return __builtin_shufflevector(x, x, A, B, C, D);
+#else
+  return __builtin_shuffle(x, FourTruths{A, B, C, D});
+#endif
+}
+static inline Four chosen(FourTruths where, Four a, Four b) { return where ? a : b; }
+
+// The largest entry, everywhere.
+static inline Four largest(Four x) {
+  const Four half = picked<2, 3, 0, 1>(x), pair = chosen(half > x, half, x), other = picked<1, 0, 3, 2>(pair);
+  return chosen(other > pair, other, pair);
+}
+
 // Whether one of the first three entries is true.
 static inline bool any_of_three(FourTruths x) { return four_bits(x) & 7; }

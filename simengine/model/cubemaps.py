@@ -21,6 +21,7 @@ _MOST_SIDE = 64  # cells along an edge of the cube
 _CELLS_A_VERTEX = 2  # finer cells cost memory and gain nothing
 _FEW = 3  # vertices of a cell, on average, that need no finer cells
 _EDGE = 1e-5  # by how much a cell is enlarged, in half edges of the cube; single precision errs by less than 1e-6
+_PACK = 4  # vertices that are looked at together
 _ROUNDING = 4e-6  # difference of heights that may be rounding, relative to the hull's size; single precision: 1e-6
 
 
@@ -37,6 +38,34 @@ class CubeMap(NamedTuple):
     side: int
     adr: np.ndarray
     vert: np.ndarray
+
+
+def cell_packs(adr: np.ndarray, vert: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """The vertices of cells with their places, four to a pack, so that a look at a cell reads one line of memory.
+
+    Args:
+        adr: (cells + 1,) first entry of each cell in `vert`.
+        vert: (n,) vertices of the cells.
+        points: (n, 3) where they are [m], in single precision, as MuJoCo stores them.
+
+    Returns:
+        (packs, 16) int32. A pack has four places along x as the bits of floats, then along y and along z, and then the
+        four vertices; the last vertex of a cell is repeated. The first pack of each cell comes first. Where a cell has
+        more, the first one has, instead of its vertices, minus the distance to the next pack of the cell, and the
+        number of those that follow each other there.
+    """
+    cells, number = len(adr) - 1, np.diff(adr)
+    more = (number - 1) // _PACK
+    first = np.cumsum(more) - more
+    cell = np.concatenate([np.arange(cells), np.repeat(np.arange(cells), more)])
+    turn = np.concatenate([np.zeros(cells, int), 1 + np.arange(more.sum()) - np.repeat(first, more)])
+    entry = adr[cell][:, None] + np.minimum(_PACK * turn[:, None] + np.arange(_PACK), number[cell][:, None] - 1)
+    places = np.asarray(points, np.float32)[entry].transpose(0, 2, 1).reshape(-1, 3 * _PACK)
+    packs = np.concatenate([np.ascontiguousarray(places).view(np.int32), vert[entry].astype(np.int32)], axis=1)
+    large = np.flatnonzero(more)
+    packs[large, 3 * _PACK] = large - cells - first[large]
+    packs[large, 3 * _PACK + 1] = more[large]
+    return packs
 
 
 class _Lists(NamedTuple):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import mujoco
 import numpy as np
 
-from simengine.model.cubemaps import cube_map
+from simengine.model.cubemaps import cell_packs, cube_map
 from simengine.model.spans import CORNERS, face_spans
 
 CAP_SIDES = 16
@@ -119,12 +119,16 @@ def hull_table(
         for i, hull in enumerate(hulls)
         for face in hull.faces
     ]
+    cube_adr = np.cumsum([0, *np.concatenate([np.zeros(0, int), *(np.diff(one.adr) for one in maps)])])
+    cube_vert = np.concatenate([np.zeros(0, int), *(one.vert for one in maps)])
+    points = np.concatenate([np.zeros((0, 3)), *(hull.vert[one.vert] for hull, one in zip(hulls, maps, strict=False))])
     return {
         **of_geom,
         **_faces(hulls),
         "face_span": np.concatenate([np.zeros((0, CORNERS)), *spans]),
-        "cube_adr": np.cumsum([0, *np.concatenate([np.zeros(0, int), *(np.diff(one.adr) for one in maps)])]),
-        "cube_vert": np.concatenate([np.zeros(0, int), *(one.vert for one in maps)]),
+        "cube_adr": cube_adr,
+        "cube_vert": cube_vert,
+        "cube_pack": cell_packs(cube_adr, cube_vert, points),
     }
 
 

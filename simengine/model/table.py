@@ -17,7 +17,7 @@ SIZES: tuple[str, ...] = (
     *("nblock", "nM", "nJ", "nwidest", "nbranch", "njoined"),
     *("nJten", "nJpart", "npathgroup", "npiece", "nJmom"),
     *("nsensor", "nsensordata", "ndistance"),
-    *("nhullvert", "nface", "nfacevert", "ncubecell", "ncubevert"),
+    *("nhullvert", "nface", "nfacevert", "ncubecell", "ncubevert", "ncubepack"),
     *("nhfield", "nhfielddata"),
     *("ncollider", "nexplicit", "nexcluded", "ngrid"),
 )
@@ -150,6 +150,7 @@ TABLE: tuple[TableField, ...] = (
     _r("geom_extent", "ngeom", doc="derived: distance of the farthest vertex of a mesh's hull [m], 0 for other geoms"),
     _i("cube_adr", "ncubecell+1", doc="derived: first entry of each cell in cube_vert"),
     _i("cube_vert", "ncubevert", doc="derived: vertices that may be the farthest, numbered within their hull"),
+    _i("cube_pack", "ncubepack", 16, doc="derived: the same in fours, with their places; a pack for each cell first"),
     # height fields: rows run along y, columns along x; heights are relative to the maximum height
     _i("geom_hfieldid", "ngeom", doc="derived: height field of the geom, -1 for other geoms"),
     _i("hfield_nrow", "nhfield", doc="number of rows"),

@@ -15,10 +15,10 @@ import simengine
 from simengine import Simulation
 from simengine.kernels import sources
 from simengine.kernels.host_build import build_library, defines
-from simengine.model.cubemaps import LOOKS_AT_ALL, CubeMap, cube_map
+from simengine.model.cubemaps import LOOKS_AT_ALL, CubeMap, cell_packs, cube_map
 
 PACKAGE = Path(simengine.__file__).parent
-HEADERS = ("physics/math/spatial.cuh", "physics/collision/convex/hull.cuh")
+HEADERS = ("physics/math/spatial.cuh", "physics/math/vector_matrices.cuh", "physics/collision/convex/hull.cuh")
 ENTRY = """
 struct Model {
   DEVICE_METHOD const real* hull_vert() const { return 0; }
@@ -29,13 +29,18 @@ struct Model {
   DEVICE_METHOD const int* geom_cubeside() const { return 0; }
   DEVICE_METHOD const int* cube_adr() const { return 0; }
   DEVICE_METHOD const int* cube_vert() const { return 0; }
+  DEVICE_METHOD const int* cube_pack() const { return 0; }
 };
 """
 LOOKUP = """
-extern "C" void lookup(const real* vert, int nvert, const int* adr, const int* list, int side, const real* dir, int n,
-                       int* out) {
-  const Hull hull = {vert, nvert, real(0), adr, list, side};
-  for (int i = 0; i < n; ++i) out[i] = farthest_vertex(hull, dir + 3 * i);
+extern "C" void lookup(const real* vert, int nvert, const int* adr, const int* list, int side, const int* pack,
+                       const real* dir, int n, int* out, real* places) {
+  Hull hull = {vert, nvert, real(0), adr, list, side};
+#ifdef MATRIX_VECTORS
+  hull.pack = pack;
+#endif
+  hull.last = -1;
+  for (int i = 0; i < n; ++i) out[i] = farthest_point(hull, dir + 3 * i, places + 3 * i);
 }
 """
 
@@ -47,13 +52,18 @@ def library(dtype: str) -> ctypes.CDLL:
     return ctypes.CDLL(str(build_library("test_cube_maps", source, defines(dtype, 1))))
 
 
-def farthest(vert: np.ndarray, cube: CubeMap, directions: np.ndarray, dtype: str) -> np.ndarray:
+def farthest(
+    vert: np.ndarray, cube: CubeMap, directions: np.ndarray, dtype: str, *, in_packs: bool = False
+) -> np.ndarray:
     """The vertices that the kernels find for directions (n, 3); without a map of any cells they look at all."""
     points, dirs = (np.ascontiguousarray(x, dtype) for x in (vert, directions))
     adr, listed = (np.ascontiguousarray(x, np.int32) for x in (cube.adr, cube.vert))
-    out = np.full(len(dirs), -1, np.int32)
-    pointers = [ctypes.c_void_p(x.ctypes.data) for x in (points, adr, listed, dirs, out)]
-    library(dtype).lookup(pointers[0], len(vert), *pointers[1:3], cube.side, pointers[3], len(dirs), pointers[4])
+    packs = cell_packs(cube.adr, cube.vert, vert[cube.vert])
+    out, places = np.full(len(dirs), -1, np.int32), np.full_like(dirs, np.nan)
+    at = [ctypes.c_void_p(x.ctypes.data) for x in (points, adr, listed, packs, dirs, out, places)]
+    at[3] = at[3] if in_packs else ctypes.c_void_p(None)
+    library(dtype).lookup(at[0], len(vert), *at[1:3], cube.side, *at[3:5], len(dirs), *at[5:])
+    np.testing.assert_array_equal(places, points[out])
     return out
 
 
@@ -127,7 +137,8 @@ def test_a_map_finds_the_vertex_of_a_look_at_all(name: str, dtype: str) -> None:
     everywhere = farthest(vert, none, directions, dtype)
     heights = np.einsum("nk,nk->n", vert[everywhere], directions)
     assert np.all(heights >= (directions @ vert.T).max(axis=1) - 1e-5 * np.abs(vert).max() * np.abs(directions).sum(1))
-    np.testing.assert_array_equal(farthest(vert, cube, directions, dtype), everywhere)
+    for in_packs in (False, True):
+        np.testing.assert_array_equal(farthest(vert, cube, directions, dtype, in_packs=in_packs), everywhere)
 
 
 @pytest.mark.parametrize(("number", "most"), [(30, 5.0), (300, 5.0), (3000, 5.0)])

@@ -22,7 +22,7 @@ DEVICE void search_pairs(const Model& m, const int* near_cand, const int* search
     ROLLED for (int most = lane_most(left); most; most = lane_most(left)) {
       const bool own = lane() == LANES - most;
       const int other = near_cand[search_near[base + LANES - most]];
-      const Difference deep = LANES == 1 ? d : difference_of(pair_of(m, other, geom_xpos, geom_xmat));
+      const Difference deep = difference_of(pair_of(m, other, geom_xpos, geom_xmat));
       Simplex around;
       real outward[3];
       epa<AllLanes>(deep, shared, around, outward);
@@ -46,6 +46,18 @@ DEVICE void search_pairs(const Model& m, const int* near_cand, const int* search
   }
 }
 
+// The same by a single lane, which has all of a pair at hand.
+DEVICE void search_in_turn(const Model& m, const int* near_cand, const int* search_near, int searches,
+                           const real* geom_xpos, const real* geom_xmat, int* search_found, real* kept_contact) {
+  for (int k = 0; k < searches; ++k) {
+    const int c = near_cand[search_near[k]];
+    Contact found[MAX_CONVEX];
+    const int number = collide_convex(pair_of(m, c, geom_xpos, geom_xmat), detection_margin(m, c), found);
+    search_found[k] = number + FOUND_ROWS * rows_of(m, c, found, number);
+    if (is_kept(m, k)) put_kept(kept_contact, k, found, number);
+  }
+}
+
 DEVICE void collision_general(const Model& m, const real* qpos, const int* eq_active, const real* ten_length,
                               const real* geom_xpos, const real* geom_xmat, const int* world_status, int* near_cand,
                               int* near_adr, int* search_near, int* search_found, real* kept_contact, int* pair_tally,
@@ -53,7 +65,11 @@ DEVICE void collision_general(const Model& m, const real* qpos, const int* eq_ac
   const bool healthy = world_status[0] == STATUS_HEALTHY;
   const Tally tally = list_pairs(m, healthy, geom_xpos, geom_xmat, near_cand, near_adr, search_near, waiting);
   if (SEARCHES && m.nsearch()) {
+#if LANES == 1
+    search_in_turn(m, near_cand, search_near, tally.searches, geom_xpos, geom_xmat, search_found, kept_contact);
+#else
     search_pairs(m, near_cand, search_near, tally.searches, geom_xpos, geom_xmat, search_found, kept_contact, polytope);
+#endif
     lane_sync();
   }
   int rows = tally.rows + (healthy ? standing_rows(m, eq_active) : 0), types = 0;

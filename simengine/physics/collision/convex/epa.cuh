@@ -43,6 +43,34 @@ struct AllLanes {
   static DEVICE_METHOD real from(real x, int rank) { return lane_get(x, rank); }
 };
 
+// The vertices of the hulls that support points have, which are asked for after a search; -1 where they are not known.
+// A lane of several finds the support points of one shape only.
+template <typename Team>
+struct SupportVertices {
+#if !SIMENGINE_GPU
+  int of[EPA_VERTICES][2];
+#endif
+  // Those of support point v, which was found last.
+  DEVICE_METHOD void note(int v, const Difference& d) {
+#if !SIMENGINE_GPU
+    of[v][0] = Team::SIZE > 1 ? -1 : d.a.hull.last;
+    of[v][1] = Team::SIZE > 1 ? -1 : d.b.hull.last;
+#endif
+  }
+  DEVICE_METHOD void copy(int from, int to) {
+#if !SIMENGINE_GPU
+    for (int body = 0; body < 2; ++body) of[to][body] = of[from][body];
+#endif
+  }
+  DEVICE_METHOD void give(int v, const Simplex& s, int k) const {
+#if SIMENGINE_GPU
+    s.renew(k);
+#else
+    s.renew(k, of[v]);
+#endif
+  }
+};
+
 struct Polytope {
   real w[EPA_VERTICES][3], dir[EPA_VERTICES][3];
   real normal[EPA_FACES][3], dist[EPA_FACES], doubt[EPA_FACES];
@@ -76,14 +104,17 @@ DEVICE_CALL void put_face(Polytope& p, int face, int a, int b, int c) {
   p.alive[face] = 1;
 }
 
-// Support points of the difference along dir and along -dir. The lanes of a team share the work: each finds the support
-// point of one shape in one direction.
+// Support points v and v + 1 of the difference, along dir and along -dir. The lanes of a team share the work: each finds
+// the support point of one shape in one direction.
 template <typename Team>
-DEVICE void supports(const Difference& d, const real* dir, real* there, real* back) {
+DEVICE void supports(const Difference& d, const real* dir, int v, SupportVertices<Team>& vertices, real* there,
+                     real* back) {
   const real opposite[3] = {-dir[0], -dir[1], -dir[2]};
   if (Team::SIZE < 4) {
     support(d, dir, there);
+    vertices.note(v, d);
     support(d, opposite, back);
+    vertices.note(v + 1, d);
     return;
   }
   const bool second = Team::rank() & 1, reversed = Team::rank() & 2;
@@ -109,27 +140,29 @@ DEVICE void team_support(const Difference& d, const real* dir, real* out) {
   for (int i = 0; i < 3; ++i) out[i] = Team::from(own[i], 0) - Team::from(own[i], 1);
 }
 
-// Of the support points along dir and along -dir, the one that is farther from the point `from` in that direction. dir
-// becomes that direction.
+// Support point v: of those along dir and along -dir, the one that is farther from the point `from` in that direction.
+// dir becomes that direction.
 template <typename Team>
-DEVICE void farther_support(const Difference& d, const real* from, real* dir, real* out) {
+DEVICE void farther_support(const Difference& d, const real* from, int v, SupportVertices<Team>& vertices, real* dir,
+                            real* out) {
   real there[3], back[3];
-  supports<Team>(d, dir, there, back);
+  supports<Team>(d, dir, v, vertices, there, back);
   const real opposite[3] = {-dir[0], -dir[1], -dir[2]};
   const real up = dot3(there, dir) - dot3(dir, from), down = dot3(back, opposite) + dot3(dir, from);
   for (int i = 0; i < 3; ++i) {
     out[i] = up >= down ? there[i] : back[i];
     dir[i] = up >= down ? dir[i] : opposite[i];
   }
+  if (!(up >= down)) vertices.copy(v + 1, v);
 }
 
 // (1) a tetrahedron of support points.
 template <typename Team>
-DEVICE void first_polytope(const Difference& d, Polytope& p) {
+DEVICE void first_polytope(const Difference& d, Polytope& p, SupportVertices<Team>& vertices) {
   real dir[4][3], w[4][3], ab[3], ac[3], ad[3];
   for (int i = 0; i < 3; ++i) dir[0][i] = d.b.pos[i] - d.a.pos[i];
   normalize3(dir[0]);
-  supports<Team>(d, dir[0], w[0], w[1]);
+  supports<Team>(d, dir[0], 0, vertices, w[0], w[1]);
   for (int i = 0; i < 3; ++i) {
     dir[1][i] = -dir[0][i];
     ab[i] = w[1][i] - w[0][i];
@@ -140,12 +173,12 @@ DEVICE void first_polytope(const Difference& d, Polytope& p) {
   axis[x <= y && x <= z ? 0 : y <= z ? 1 : 2] = 1;
   cross3(dir[2], ab, axis);
   normalize3(dir[2]);
-  farther_support<Team>(d, w[0], dir[2], w[2]);
+  farther_support<Team>(d, w[0], 2, vertices, dir[2], w[2]);
   for (int i = 0; i < 3; ++i) ac[i] = w[2][i] - w[0][i];
   cross3(across, ab, ac);
   normalize3(across);
   for (int i = 0; i < 3; ++i) dir[3][i] = across[i];
-  farther_support<Team>(d, w[0], dir[3], w[3]);
+  farther_support<Team>(d, w[0], 3, vertices, dir[3], w[3]);
   for (int i = 0; i < 3; ++i) ad[i] = w[3][i] - w[0][i];
   if (Team::rank() != 0) return;
   p.scale = d.scale;
@@ -313,7 +346,8 @@ DEVICE_CALL void try_other_ways(const Difference& d, const Polytope& p, real dep
 // lanes of the team have the same difference, and receive the same result.
 template <typename Team>
 DEVICE_CALL void epa(const Difference& d, Polytope& p, Simplex& s, real* normal) {
-  first_polytope<Team>(d, p);
+  SupportVertices<Team> vertices;
+  first_polytope<Team>(d, p, vertices);
   Team::sync();
   int corner[3] = {0, 1, 2};
   for (int i = 0; i < 3; ++i) normal[i] = p.dir[0][i];  // the result if every face is thin
@@ -327,6 +361,7 @@ DEVICE_CALL void epa(const Difference& d, Polytope& p, Simplex& s, real* normal)
     if (!(least < REAL_MAX)) break;
     for (int i = 0; i < 3; ++i) dir[i] = p.normal[face][i];
     team_support<Team>(d, dir, w);
+    vertices.note(v, d);
     const real h = dot3(w, dir);
     // an earlier normal may be as good by chance, but its corners may not be
     reached = h - least <= close;
@@ -358,7 +393,7 @@ DEVICE_CALL void epa(const Difference& d, Polytope& p, Simplex& s, real* normal)
     }
     s.used[k] = k < 3;
     s.weight[k] = 0;
-    s.renew(k);
+    vertices.give(c, s, k);
   }
   real square;
   triangle_weights(s.w[0], s.w[1], s.w[2], s.weight, &square);

@@ -3,12 +3,17 @@
 // That finds the same vertex as a look at all, which the JAX form takes.
 #pragma once
 
+#define PACK_WORDS 16  // of four vertices and their places
+
 struct Hull {
   const real* vert;                  // vertices in the geom's frame [m]
   int nvert;                         // 0 for geoms that are no meshes
   real extent;                       // distance of the farthest vertex [m]
   const int *cube_adr, *cube_vert;   // the cube map
   int cube_side;                     // its cells along an edge of the cube, 0 if there is no map
+#ifdef MATRIX_VECTORS
+  const int* pack;                   // the first pack of its first cell, or null
+#endif
 #if !SIMENGINE_GPU
   mutable real last_dir[3];          // the direction that was asked for last, and its vertex; -1 if there is none
   mutable int last;
@@ -17,7 +22,11 @@ struct Hull {
 
 DEVICE Hull hull_of(const Model& m, int geom) {
   return {m.hull_vert() + 3 * m.geom_hulladr()[geom], m.geom_hullnum()[geom], m.geom_extent()[geom],
-          m.cube_adr() + m.geom_cubeadr()[geom],      m.cube_vert() + 0,      m.geom_cubeside()[geom]};
+          m.cube_adr() + m.geom_cubeadr()[geom],      m.cube_vert() + 0,      m.geom_cubeside()[geom],
+#ifdef MATRIX_VECTORS
+          m.cube_pack() + PACK_WORDS * size_t(m.geom_cubeadr()[geom]),
+#endif
+  };
 }
 
 // The axis along which a direction is longest: the first of several.
@@ -38,9 +47,10 @@ DEVICE void turned_to(const real* dir, int axis, real* up, real* along, real* ot
   *along = axis == 0 ? dir[1] : axis == 1 ? dir[2] : dir[0];
   *other = axis == 0 ? dir[2] : axis == 1 ? dir[0] : dir[1];
 #else
-  *up = dir[axis];
-  *along = dir[axis + 1 - 3 * (axis == 2)];
-  *other = dir[axis + 2 - 3 * (axis > 0)];
+  const real cyclic[5] = {dir[0], dir[1], dir[2], dir[0], dir[1]};
+  *up = cyclic[axis];
+  *along = cyclic[axis + 1];
+  *other = cyclic[axis + 2];
 #endif
 }
 
@@ -61,6 +71,67 @@ DEVICE void take_farther(const Hull& h, const real* dir, int v, int* best, real*
   *best = along > *most ? v : *best;
   *most = along > *most ? along : *most;
 }
+
+#ifdef MATRIX_VECTORS
+// Four numbers that are stored as floats.
+DEVICE Four floats_at(const int* from) {
+  typedef float Floats __attribute__((vector_size(4 * sizeof(float))));
+  Floats x;
+  __builtin_memcpy(&x, from, sizeof(x));
+#if REAL_IS_FLOAT
+  return x;
+#else
+  return __builtin_convertvector(x, Four);
+#endif
+}
+
+// How far the four vertices of a pack are along a direction.
+DEVICE Four heights_of(const int* pack, Four x, Four y, Four z) {
+  return four_fma(floats_at(pack + 8), z, four_fma(floats_at(pack + 4), y, floats_at(pack) * x));
+}
+
+// The first of the largest entries; the last if there is none, because some are no numbers.
+DEVICE int first_largest(Four x) { return __builtin_ctz(four_bits(x == largest(x)) | 8); }
+
+// The entry of a cell that is farthest along `dir`, of one with several packs. `most` has the heights of the first.
+// Inlined, it would take registers where a cell has one.
+__attribute__((noinline)) DEVICE_CALL int farthest_of_packs(const int* pack, Four most, Four x, Four y, Four z) {
+  const int *next = pack - PACK_WORDS * ptrdiff_t(pack[12]), packs = pack[13];
+  FourTruths turn = FourTruths{};
+  for (int k = 0; k < packs; ++k) {
+    const Four along = heights_of(next + PACK_WORDS * k, x, y, z);
+    const FourTruths farther = along > most;
+    most = chosen(farther, along, most);
+    turn = farther ? FourTruths{} + (k + 1) : turn;
+  }
+  const unsigned highest = four_bits(most == largest(most));
+  int best = -1;
+  for (int k = 0; k < 4; ++k) {
+    const int entry = 4 * int(turn[k]) + k;
+    if (highest >> k & 1 && (best < 0 || entry < best)) best = entry;
+  }
+  return best < 0 ? 0 : best;
+}
+
+// The vertex of a cell that is farthest along `dir`, and its place. Four are looked at together, each by the operations
+// of search_farthest.
+DEVICE int farthest_of_cell(const Hull& h, int cell, const real* dir, real* point) {
+  const int* pack = h.pack + PACK_WORDS * size_t(cell);
+  const Four x = four(dir[0]), y = four(dir[1]), z = four(dir[2]), along = heights_of(pack, x, y, z);
+  if (pack[12] < 0) {
+    const int v = h.cube_vert[h.cube_adr[cell] + farthest_of_packs(pack, along, x, y, z)];
+    for (int i = 0; i < 3; ++i) point[i] = h.vert[3 * v + i];
+    return v;
+  }
+  const int k = first_largest(along);
+  for (int i = 0; i < 3; ++i) {
+    float place;
+    __builtin_memcpy(&place, pack + 4 * i + k, sizeof(place));
+    point[i] = place;
+  }
+  return pack[12 + k];
+}
+#endif
 
 DEVICE_CALL int search_farthest(const Hull& h, const real* dir) {
   int best = 0;
@@ -88,13 +159,29 @@ DEVICE_CALL int search_farthest(const Hull& h, const real* dir) {
   return best;
 }
 
+#if !SIMENGINE_GPU
+// The vertex farthest along `dir`, and its place. A direction is often asked for twice: at the end of a search, to
+// improve a normal, and to find what touches there.
+DEVICE int farthest_point(const Hull& h, const real* dir, real* point) {
+  const bool again = h.last >= 0 && h.last_dir[0] == dir[0] && h.last_dir[1] == dir[1] && h.last_dir[2] == dir[2];
+  for (int i = 0; i < 3; ++i) h.last_dir[i] = dir[i];
+#ifdef MATRIX_VECTORS
+  if (!again && h.cube_side && h.pack) {
+    return h.last = farthest_of_cell(h, cube_cell(dir, h.cube_side), dir, point);
+  }
+#endif
+  if (!again) h.last = search_farthest(h, dir);
+  for (int i = 0; i < 3; ++i) point[i] = h.vert[3 * h.last + i];
+  return h.last;
+}
+#endif
+
 // Number of the vertex farthest along `dir`, which is not zero: the lowest of those that are equally far.
 DEVICE int farthest_vertex(const Hull& h, const real* dir) {
 #if SIMENGINE_GPU
   return search_farthest(h, dir);
-#else  // a direction is often asked for twice: to improve a normal, and to find what touches there
-  if (h.last >= 0 && h.last_dir[0] == dir[0] && h.last_dir[1] == dir[1] && h.last_dir[2] == dir[2]) return h.last;
-  for (int i = 0; i < 3; ++i) h.last_dir[i] = dir[i];
-  return h.last = search_farthest(h, dir);
+#else
+  real point[3];
+  return farthest_point(h, dir, point);
 #endif
 }

@@ -18,7 +18,12 @@ struct Simplex {
   mutable int vertex[4][2];  // vertices of the flat parts of both shapes, once somebody asked for them; else -1
 #endif
 
-  // Note that support point k is a new one.
+  // Note that support point k is a new one, and which vertices it has, if that is known.
+  DEVICE_METHOD void renew(int k, const int* vertices) const {
+#if !SIMENGINE_GPU
+    for (int body = 0; body < 2; ++body) vertex[k][body] = vertices[body];
+#endif
+  }
   DEVICE_METHOD void renew(int k) const {
 #if !SIMENGINE_GPU
     vertex[k][0] = vertex[k][1] = -1;

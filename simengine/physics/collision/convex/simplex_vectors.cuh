@@ -5,16 +5,6 @@
 #ifdef MATRIX_VECTORS
 #define SIMPLEX_VECTORS
 
-// The entries of a vector in another order.
-template <int A, int B, int C, int D>
-DEVICE Four picked(Four x) {
-#ifdef __clang__
-  return __builtin_shufflevector(x, x, A, B, C, D);
-#else
-  return __builtin_shuffle(x, FourTruths{A, B, C, D});
-#endif
-}
-
 // Coordinates of four points.
 struct FourPoints {
   Four x, y, z;
@@ -31,11 +21,11 @@ DEVICE Four dots(const FourPoints& a, const FourPoints& b) {
 DEVICE FourPoints crosses(const FourPoints& a, const FourPoints& b) {
   return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
 }
-DEVICE Four chosen(FourTruths where, Four a, Four b) { return where ? a : b; }
 
 // The support points of a simplex, each with its weight.
 struct Corners {
   real w[4][4], dir[4][4], weight[4];  // the fourth coordinates mean nothing
+  int vertex[4][2];                    // of the hulls, -1 for shapes without one
 };
 
 DEVICE FourPoints points_of(const Corners& c) {
@@ -121,11 +111,27 @@ DEVICE void nearest_of(const FourPoints& p, Corners& s, real* v) {
   for (int i = 0; i < 3; ++i) v[i] = sum[i];
 }
 
-DEVICE void put_corner(Corners& c, int k, const real* w, const real* dir) {
+// Let corner k be the support point w along dir, which was found last.
+DEVICE void put_corner(Corners& c, int k, const Difference& d, const real* w, const real* dir) {
+  c.vertex[k][0] = d.a.hull.last;
+  c.vertex[k][1] = d.b.hull.last;
   for (int i = 0; i < 3; ++i) {
     c.w[k][i] = w[i];
     c.dir[k][i] = dir[i];
   }
+}
+
+// A corner that is replaced, with the weights of all.
+struct Replaced {
+  Four w, dir, weights;
+  int vertex[2];
+};
+
+DEVICE void put_back(Corners& c, int k, const Replaced& before) {
+  __builtin_memcpy(c.w[k], &before.w, sizeof(Four));
+  __builtin_memcpy(c.dir[k], &before.dir, sizeof(Four));
+  __builtin_memcpy(c.weight, &before.weights, sizeof(Four));
+  for (int body = 0; body < 2; ++body) c.vertex[k][body] = before.vertex[body];
 }
 
 // The simplex with the given corners.
@@ -137,7 +143,7 @@ DEVICE void end_corners(const Corners& c, Simplex& s) {
     }
     s.weight[k] = c.weight[k];
     s.used[k] = c.weight[k] > 0;
-    s.renew(k);
+    s.renew(k, c.vertex[k]);
   }
 }
 
@@ -149,7 +155,7 @@ DEVICE_CALL real gjk_in_vectors(const Difference& d, real most, Simplex& s, real
   support(d, dir, w);
   Corners corners = {};
   for (int k = 0; k < 4; ++k) {
-    put_corner(corners, k, w, dir);
+    put_corner(corners, k, d, w, dir);
     corners.weight[k] = k == 0;
   }
   for (int i = 0; i < 3; ++i) v[i] = w[i] + R(0.0);
@@ -175,8 +181,9 @@ DEVICE_CALL real gjk_in_vectors(const Difference& d, real most, Simplex& s, real
       place = corners.weight[k] < lightest ? k : place;
       lightest = min_(corners.weight[k], lightest);
     }
-    const Corners before = corners;
-    put_corner(corners, place, w, dir);
+    const Replaced before = {load_four(corners.w[place]), load_four(corners.dir[place]), load_four(corners.weight),
+                           {corners.vertex[place][0], corners.vertex[place][1]}};
+    put_corner(corners, place, d, w, dir);
     const FourPoints points = points_of(corners);
     // in thin tetrahedra rounding may put it inside although the cores are apart
     if (!(bound > TOUCH_TOLERANCE * d.scale) && hold_origin(points)) return 0;
@@ -185,7 +192,7 @@ DEVICE_CALL real gjk_in_vectors(const Difference& d, real most, Simplex& s, real
     if (!(closer < square)) {
       // rounding ends the search; without a plane between the cores they may overlap
       if (!(bound > 0)) return 0;
-      corners = before;
+      put_back(corners, place, before);
       break;
     }
     square = closer;
