@@ -12,7 +12,6 @@
 // operations in the same order, so that results have the same bits.
 #pragma once
 
-#define EPA_VERTICES 48
 #define EPA_FACES 96
 #define EPA_RIM 40  // most edges of a hole
 #if REAL_IS_FLOAT
@@ -24,52 +23,6 @@
 #define EPA_TOLERANCE_FLAT R(1e-12)
 #define EPA_VISIBLE R(1e-12)
 #endif
-
-// Who searches.
-struct OneLane {
-  static const int SIZE = 1;
-  static DEVICE_METHOD int rank() { return 0; }
-  static DEVICE_METHOD void sync() {}
-  static DEVICE_METHOD real least(real x) { return x; }
-  static DEVICE_METHOD int most(int x) { return x; }
-  static DEVICE_METHOD real from(real x, int rank) { return x; }
-};
-struct AllLanes {
-  static const int SIZE = LANES;
-  static DEVICE_METHOD int rank() { return lane(); }
-  static DEVICE_METHOD void sync() { lane_sync(); }
-  static DEVICE_METHOD real least(real x) { return lane_least(x); }
-  static DEVICE_METHOD int most(int x) { return lane_most(x); }
-  static DEVICE_METHOD real from(real x, int rank) { return lane_get(x, rank); }
-};
-
-// The vertices of the hulls that support points have, which are asked for after a search; -1 where they are not known.
-// A lane of several finds the support points of one shape only.
-template <typename Team>
-struct SupportVertices {
-#if !SIMENGINE_GPU
-  int of[EPA_VERTICES][2];
-#endif
-  // Those of support point v, which was found last.
-  DEVICE_METHOD void note(int v, const Difference& d) {
-#if !SIMENGINE_GPU
-    of[v][0] = Team::SIZE > 1 ? -1 : d.a.hull.last;
-    of[v][1] = Team::SIZE > 1 ? -1 : d.b.hull.last;
-#endif
-  }
-  DEVICE_METHOD void copy(int from, int to) {
-#if !SIMENGINE_GPU
-    for (int body = 0; body < 2; ++body) of[to][body] = of[from][body];
-#endif
-  }
-  DEVICE_METHOD void give(int v, const Simplex& s, int k) const {
-#if SIMENGINE_GPU
-    s.renew(k);
-#else
-    s.renew(k, of[v]);
-#endif
-  }
-};
 
 struct Polytope {
   real w[EPA_VERTICES][3], dir[EPA_VERTICES][3];
