@@ -252,6 +252,23 @@ def test_packed_tables_hold_every_field_of_every_model(dtype: str) -> None:
     assert {*HEADER_FIELDS, *BLOB_FIELDS} == set(TABLE)
 
 
+def test_places_in_fours_are_packed_for_the_host_alone() -> None:
+    points = np.random.default_rng(0).normal(size=(40, 3))
+    vertices = " ".join(f"{x:.3f}" for x in (0.1 * points / np.linalg.norm(points, axis=1, keepdims=True)).ravel())
+    mesh = f"<asset><mesh name='m' vertex='{vertices}'/></asset>"
+    body = "<body pos='0 0 {}'><freejoint/><geom type='mesh' mesh='m'/></body>"
+    model = load_table(f"<mujoco>{mesh}<worldbody>{body.format(0)}{body.format(1)}</worldbody></mujoco>")
+    packs = model.arrays["cube_pack"]
+    assert packs.size >= 16 * model.sizes["ncubecell"] > 0
+    (header,), ints, _ = pack_models([model], "float32")
+    (other,), fewer, _ = pack_models([model], "float32", for_host=False)
+    place = HEADER.index("cube_pack")
+    first = int(np.frombuffer(header, np.int32, len(HEADER))[place])
+    np.testing.assert_array_equal(ints[first : first + packs.size], packs.ravel())
+    np.testing.assert_array_equal(fewer, np.delete(ints, np.s_[first : first + packs.size]))
+    assert len(other) == len(header)
+
+
 def test_what_is_no_model_is_refused_by_type() -> None:
     with pytest.raises(
         ModelError, match=r"takes a name, a path, MJCF text or a mujoco.MjModel, not int; pass one of those"
