@@ -18,7 +18,7 @@ from simengine.kernels.host_build import build_library, defines
 from simengine.model.cubemaps import LOOKS_AT_ALL, CubeMap, cell_packs, cube_map
 
 PACKAGE = Path(simengine.__file__).parent
-HEADERS = ("physics/math/spatial.cuh", "physics/math/vector_matrices.cuh", "physics/collision/convex/hull.cuh")
+HEADERS = ("physics/math/spatial.cuh", "physics/math/padded_matrix.cuh", "physics/collision/convex/hull.cuh")
 ENTRY = """
 struct Model {
   DEVICE_METHOD const real* hull_vert() const { return 0; }
