@@ -130,6 +130,12 @@ def test_links_and_paths_lead_to_files(page: Path) -> None:
     assert pages.missing_paths(page) == []
 
 
+def test_the_architecture_has_every_folder_of_the_engine() -> None:
+    table = pages.text_of(pages.DOCS / "architecture.md").partition("## Folders")[2].partition("\n## ")[0]
+    folders = {path.parent.name for path in (ROOT / "simengine").glob("*/__init__.py")}
+    assert folders == set(re.findall(r"^\| `simengine/(\w+)/`", table, re.MULTILINE))
+
+
 @pytest.mark.parametrize("page", PACKAGES)
 def test_every_public_name_has_its_reference(page: str) -> None:
     text = pages.text_of(pages.DOCS / "api" / f"{page}.md")
