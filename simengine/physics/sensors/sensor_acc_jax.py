@@ -72,34 +72,13 @@ def sensor_acc(
         acts = tendon[None, :] == m.sensor_objid[ids][:, None]
         return matmul(const(acts, actuator_force), actuator_force)[:, None]
 
-    # (4) sum of the normal forces of those contacts of the frame's body whose normal, as a ray, hits the site
     def touched(ids: np.ndarray) -> jax.Array:
         pos, quat = frames(m, ids, 0, xpos, xquat)
         normal = normal_force(m, contact_active, efc_active, efc_force)
-        cand = m.slot_cand
-        first, second = (
-            m.geom_bodyid[geoms[cand]] == m.sensor_bodyid[ids, :1] for geoms in (m.cand_geom1, m.cand_geom2)
-        )
-        direction = contact_frame[None, :, :3] * const(np.where(second, -1.0, 1.0), quat)[:, :, None]
-        rays = ray.into_geom(pos[:, None], quaternion.to_mat(quat)[:, None], contact_pos[None], direction)
-        hits = [
-            ray.RAYS[int(m.sensor_site[i])](rays[0][k], rays[1][k], const(m.sensor_size[i], quat)[None])
-            for k, i in enumerate(ids)
-        ]
-        felt = (jnp.stack(hits) >= 0) & (normal > 0)[None, :] & jnp.asarray(first | second)
-        return jnp.sum(jnp.where(felt, normal[None, :], 0.0), axis=1, keepdims=True)
+        return touch(m, ids, pos, quat, contact_pos, contact_frame, normal)
 
-    # (5) force of the first row of a limit
     def limit(row_type: int) -> Reading:
-        layout = row_layout(m)
-
-        def read(ids: np.ndarray) -> jax.Array:
-            rows = [np.flatnonzero((layout.type == row_type) & (layout.id == i))[:2] for i in m.sensor_objid[ids]]
-            lower, upper = np.reshape(rows, (-1, 2)).T
-            second = jnp.where(efc_active[upper], efc_force[upper], 0.0)
-            return jnp.where(efc_active[lower], efc_force[lower], second)[:, None]
-
-        return read
+        return lambda ids: limit_force(m, row_type, ids, efc_active, efc_force)
 
     readings = {
         "ACCELEROMETER": proper,
@@ -120,6 +99,43 @@ def sensor_acc(
         found = (contact_dist, contact_pos, contact_frame, contact_active, efc_active, efc_force)
         sensordata = put_contacts(m, sensordata, xpos, xquat, gather_contacts(m, subtree_com, cvel, *found))
     return (sensordata,)
+
+
+# (4) sum of the normal forces of those contacts of the frame's body whose normal, as a ray, hits the site
+def touch(
+    m: Any,
+    ids: np.ndarray,
+    pos: jax.Array,
+    quat: jax.Array,
+    contact_pos: jax.Array,
+    contact_frame: jax.Array,
+    normal: jax.Array,
+) -> jax.Array:
+    """Readings (k, 1) [N] of touch sensors.
+
+    Args: ids (k,), pos (k, 3) and quat (k, 4) of their sites, contact_pos (nslot, 3), contact_frame (nslot, 9),
+        normal (nslot,) as `normal_force` returns it.
+    """
+    cand = m.slot_cand
+    first, second = (m.geom_bodyid[geoms[cand]] == m.sensor_bodyid[ids, :1] for geoms in (m.cand_geom1, m.cand_geom2))
+    direction = contact_frame[None, :, :3] * const(np.where(second, -1.0, 1.0), quat)[:, :, None]
+    rays = ray.into_geom(pos[:, None], quaternion.to_mat(quat)[:, None], contact_pos[None], direction)
+    hits = [
+        ray.RAYS[int(m.sensor_site[i])](rays[0][k], rays[1][k], const(m.sensor_size[i], quat)[None])
+        for k, i in enumerate(ids)
+    ]
+    felt = (jnp.stack(hits) >= 0) & (normal > 0)[None, :] & jnp.asarray(first | second)
+    return jnp.sum(jnp.where(felt, normal[None, :], 0.0), axis=1, keepdims=True)
+
+
+# (5) force of the first row of a limit
+def limit_force(m: Any, row_type: int, ids: np.ndarray, efc_active: jax.Array, efc_force: jax.Array) -> jax.Array:
+    """Readings (k, 1) of sensors of limits, given the type of their rows."""
+    layout = row_layout(m)
+    rows = [np.flatnonzero((layout.type == row_type) & (layout.id == i))[:2] for i in m.sensor_objid[ids]]
+    lower, upper = np.reshape(rows, (-1, 2)).T
+    second = jnp.where(efc_active[upper], efc_force[upper], 0.0)
+    return jnp.where(efc_active[lower], efc_force[lower], second)[:, None]
 
 
 def normal_force(m: Any, contact_active: jax.Array, efc_active: jax.Array, efc_force: jax.Array) -> jax.Array:

@@ -68,23 +68,8 @@ def sensor_pos(
     def limit(kind: str) -> Reading:
         return lambda ids: jnp.minimum(nearest_limit(m, kind, ids, qpos, ten_length)[0], 0.0)[:, None]
 
-    # (3) distance along the z axis of a frame to the nearest visible geom of another body
     def distance(ids: np.ndarray) -> jax.Array:
-        pos, quat = frames(m, ids, 0, xpos, xquat)
-        direction = quaternion.rotate(quat, const(np.tile([0.0, 0.0, 1.0], (len(ids), 1)), quat))
-        hits = [jnp.full(len(ids), ray.NO_HIT, qpos.dtype)]
-        for kind, meet in ray.RAYS.items():
-            geoms = np.flatnonzero((m.geom_type == kind) & (m.geom_visible != 0))
-            if geoms.size:
-                rays = ray.into_geom(geom_xpos[None, geoms], geom_xmat[None, geoms], pos[:, None], direction[:, None])
-                found = meet(*rays, const(m.geom_size[geoms], pos)[None])
-                other = m.geom_bodyid[geoms][None, :] != m.sensor_bodyid[ids, 0][:, None]
-                hits += list(jnp.where(other, found, ray.NO_HIT).T)
-        for geom in np.flatnonzero((m.geom_hfieldid >= 0) & (m.geom_visible != 0)).tolist():
-            rays = ray.into_geom(geom_xpos[None, geom], geom_xmat[None, geom], pos, direction)
-            found = hfield(*rays, _field(m, geom))
-            hits.append(jnp.where(m.geom_bodyid[geom] != m.sensor_bodyid[ids, 0], found, ray.NO_HIT))
-        return ray.nearest(hits)[:, None]
+        return range_ahead(m, ids, *frames(m, ids, 0, xpos, xquat), geom_xpos, geom_xmat)
 
     # (4) whether the measured frame's origin is inside a site, which is the reference
     def inside_site(ids: np.ndarray) -> jax.Array:
@@ -114,6 +99,30 @@ def sensor_pos(
         "E_POTENTIAL": lambda ids: jnp.broadcast_to(potential_energy(m, qpos, xipos, ten_length), (len(ids), 1)),
     }
     return (put_sensors(m, jnp.zeros(m.nsensordata, qpos.dtype), readings),)
+
+
+# (3) distance along the z axis of a frame to the nearest visible geom of another body
+def range_ahead(
+    m: Any, ids: np.ndarray, pos: jax.Array, quat: jax.Array, geom_xpos: jax.Array, geom_xmat: jax.Array
+) -> jax.Array:
+    """Readings (k, 1) [m] of range finders.
+
+    Args: ids (k,), pos (k, 3) and quat (k, 4) of their frames, geom_xpos (ngeom, 3), geom_xmat (ngeom, 9).
+    """
+    direction = quaternion.rotate(quat, const(np.tile([0.0, 0.0, 1.0], (len(ids), 1)), quat))
+    hits = [jnp.full(len(ids), ray.NO_HIT, pos.dtype)]
+    for kind, meet in ray.RAYS.items():
+        geoms = np.flatnonzero((m.geom_type == kind) & (m.geom_visible != 0))
+        if geoms.size:
+            rays = ray.into_geom(geom_xpos[None, geoms], geom_xmat[None, geoms], pos[:, None], direction[:, None])
+            found = meet(*rays, const(m.geom_size[geoms], pos)[None])
+            other = m.geom_bodyid[geoms][None, :] != m.sensor_bodyid[ids, 0][:, None]
+            hits += list(jnp.where(other, found, ray.NO_HIT).T)
+    for geom in np.flatnonzero((m.geom_hfieldid >= 0) & (m.geom_visible != 0)).tolist():
+        rays = ray.into_geom(geom_xpos[None, geom], geom_xmat[None, geom], pos, direction)
+        found = hfield(*rays, _field(m, geom))
+        hits.append(jnp.where(m.geom_bodyid[geom] != m.sensor_bodyid[ids, 0], found, ray.NO_HIT))
+    return ray.nearest(hits)[:, None]
 
 
 def _field(m: Any, geom: int) -> Field:
