@@ -24,7 +24,7 @@ from rich.table import Table
 from simengine.cli.bench.peers.models import chosen_models
 from simengine.cli.bench.peers.ours import Simengine
 from simengine.cli.bench.peers.problem import Problem, State, load, make_problem
-from simengine.cli.results.machine import cores
+from simengine_scheduler.executors.processors import usable_processors
 
 _NOTHING = frozenset[str]()
 _LEAST_SHARE = 0.005  # kernels with less are added up in one line
@@ -80,7 +80,7 @@ def kernel_times(engine: Simengine, problem: Problem, steps: int) -> list[Part]:
 def executor_time(engine: Simengine, problem: Problem, steps: int) -> float:
     """Cores times the time of a step of one world by the engine's own executor [us]. The worlds are stepped."""
     engine.step(steps)
-    return 1e6 * cores() * engine.step(steps) / steps / problem.worlds
+    return 1e6 * usable_processors() * engine.step(steps) / steps / problem.worlds
 
 
 def mujoco_times(problem: Problem, state: State, steps: int) -> Iterator[Part]:

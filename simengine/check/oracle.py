@@ -207,9 +207,16 @@ def with_margins(mj: mujoco.MjModel, change: float) -> mujoco.MjModel:
 
 
 def collect(mj: mujoco.MjModel, data: mujoco.MjData) -> dict[str, np.ndarray]:
-    """Copies of MuJoCo's fields by the names of `FORWARD`, and the contacts' first rows; nan for sensor readings that
-    rounding decides."""
-    fields = {"contact_efc_address": np.array(data.contact.efc_address)}
+    """`fields_of`, and the contacts' first rows; nan for sensor readings that rounding decides."""
+    fields = {"contact_efc_address": np.array(data.contact.efc_address), **fields_of(mj, data)}
+    fields["sensordata"][undecided_touch(mj, data)] = np.nan
+    fields["sensordata"][undecided_segments(mj, data)] = np.nan
+    return fields
+
+
+def fields_of(mj: mujoco.MjModel, data: mujoco.MjData) -> dict[str, np.ndarray]:
+    """Copies of MuJoCo's fields by the names of `FORWARD`, with dense matrices."""
+    fields = {}
     for field in FORWARD:
         if field.name.startswith("contact_"):
             fields[field.name] = np.array(getattr(data.contact, field.name.removeprefix("contact_")))
@@ -226,8 +233,6 @@ def collect(mj: mujoco.MjModel, data: mujoco.MjData) -> dict[str, np.ndarray]:
             fields["efc_J"] = dense_jacobian(mj, data)
         else:
             fields[field.name] = np.array(getattr(data, field.name))
-    fields["sensordata"][undecided_touch(mj, data)] = np.nan
-    fields["sensordata"][undecided_segments(mj, data)] = np.nan
     return fields
 
 

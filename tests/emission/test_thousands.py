@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from simengine import Simulation, available_backends, load_model
+from simengine.check.compare import as_numpy
 
 WORLDS, DROPPED, SIDE = 12, 5, 24
 
@@ -58,11 +59,6 @@ def simulation(backend: str) -> Simulation:
     return sim
 
 
-def host(array: object) -> np.ndarray:
-    """A NumPy array of an array of any backend."""
-    return array.get() if hasattr(array, "get") else np.asarray(array)  # type: ignore[no-any-return]
-
-
 def test_every_contact_row_and_force_is_there(backend: str) -> None:
     sim, mj = simulation(backend), bed_of_nails()
     before = sim.contacts(DROPPED).ncon
@@ -79,13 +75,13 @@ def test_every_contact_row_and_force_is_there(backend: str) -> None:
         assert world != DROPPED or (data.ncon > 2000 and data.nefc > 4000)
         geoms = np.stack([contacts.geom1, contacts.geom2], axis=1)
         np.testing.assert_array_equal(geoms, data.contact.geom.reshape(-1, 2))
-        np.testing.assert_allclose(host(contacts.dist), data.contact.dist, atol=1e-8)
-        np.testing.assert_allclose(host(contacts.pos), data.contact.pos.reshape(-1, 3), atol=1e-8)
-        np.testing.assert_allclose(host(rows.J), data.efc_J.reshape(-1, mj.nv), atol=1e-8)
-        np.testing.assert_allclose(host(rows.aref), data.efc_aref, rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(as_numpy(contacts.dist), data.contact.dist, atol=1e-8)
+        np.testing.assert_allclose(as_numpy(contacts.pos), data.contact.pos.reshape(-1, 3), atol=1e-8)
+        np.testing.assert_allclose(as_numpy(rows.J), data.efc_J.reshape(-1, mj.nv), atol=1e-8)
+        np.testing.assert_allclose(as_numpy(rows.aref), data.efc_aref, rtol=1e-8, atol=1e-8)
         scale = max(1.0, np.abs(data.efc_force).max(initial=0.0))
-        np.testing.assert_allclose(host(rows.force), data.efc_force, atol=1e-6 * scale)
-        np.testing.assert_allclose(host(sim.field("qacc"))[world], data.qacc, rtol=1e-6, atol=1e-6 * scale)
+        np.testing.assert_allclose(as_numpy(rows.force), data.efc_force, atol=1e-6 * scale)
+        np.testing.assert_allclose(as_numpy(sim.field("qacc"))[world], data.qacc, rtol=1e-6, atol=1e-6 * scale)
 
 
 def test_the_other_worlds_take_the_same_steps(backend: str) -> None:
@@ -96,7 +92,7 @@ def test_the_other_worlds_take_the_same_steps(backend: str) -> None:
         qpos, qvel = states(dropped)
         sim.set_state(qpos=qpos, qvel=qvel)
         sim.step(3)
-        after.append([host(sim.field(name)).copy() for name in ("qpos", "qvel", "qacc_warmstart")])
+        after.append([as_numpy(sim.field(name)).copy() for name in ("qpos", "qvel", "qacc_warmstart")])
     others = np.arange(WORLDS) != DROPPED
     for calm, stirred in zip(*after, strict=True):
         np.testing.assert_array_equal(calm[others], stirred[others])

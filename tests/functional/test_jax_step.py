@@ -48,7 +48,8 @@ def trajectory(name: str, steps: int) -> tuple[Sample, np.ndarray, list[dict[str
         mujoco.mj_step(mj, data)
         fields = collect(mj, data) | {"ncon": np.array(data.ncon), "nefc": np.array(data.nefc)}
         after.append(fields | {f: getattr(data, f).copy() for f in ("qpos", "qvel", "qacc_warmstart")})
-    return Sample(*(np.stack(column) for column in zip(*before, strict=True))), np.stack(warm), after
+    states = Sample(*map(np.stack, zip(*before, strict=True)))
+    return states, np.stack(warm), after
 
 
 def batch(name: str, dtype: str, steps: int) -> tuple[State, jax.Array]:

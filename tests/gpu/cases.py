@@ -14,8 +14,9 @@ from typing import NamedTuple
 import mujoco
 import numpy as np
 
+from simengine.check.states import in_float32
 from simengine.model import ModelTable, load_table
-from tests.helpers.oracle import NEAR, PAIR_NAMES, Sample, collect, limit_gaps, oracle_model, sample
+from tests.helpers.oracle import NEAR, PAIR_NAMES, Sample, collect, limit_gaps, oracle_model, place, sample
 
 LINKS, BODIES = 14, 4
 """Numbers of the heap's hinges, in a chain that hangs on a slide, and of its free bodies."""
@@ -92,13 +93,12 @@ def _heap_sample(mj: mujoco.MjModel, n: int) -> Sample:
     data = mujoco.MjData(mj)
     for name in Sample._fields:
         values.setdefault(name, np.broadcast_to(getattr(data, name), (n, *getattr(data, name).shape)))
-    return Sample(**{name: v.astype(np.float32).astype(np.float64) for name, v in values.items()})
+    return Sample(**{name: in_float32(v) for name, v in values.items()})
 
 
 def _placed(mj: mujoco.MjModel, states: Sample, index: int) -> mujoco.MjData:
     data = mujoco.MjData(mj)
-    for field in Sample._fields:
-        getattr(data, field)[:] = getattr(states, field)[index]
+    place(states, index, data)
     return data
 
 

@@ -16,7 +16,8 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 
-from simengine.check.oracle import dense_jacobian
+from simengine.check.oracle import fields_of
+from simengine.check.states import in_float32
 from simengine.engines.jax_step import State, make_forward
 from simengine.model import ModelTable, load_table
 from simengine.model.table import PAIRS
@@ -35,6 +36,7 @@ STATE_FIELDS = (
     "cvel cdof_dot qfrc_fluid qfrc_gravcomp qfrc_passive qfrc_bias actuator_force qfrc_actuator qfrc_smooth "
     "qacc_smooth qacc qfrc_constraint cfrc_ext subtree_linvel subtree_angmom cacc cfrc_int sensordata"
 ).split()
+MATRICES = ("qM", "ten_J", "actuator_moment")
 CONTACT_FIELDS = ("dist", "pos", "frame")
 ROW_FIELDS = ("J", "pos", "margin", "D", "aref", "force", "frictionloss")
 
@@ -95,7 +97,7 @@ def sample(name: str, n: int = NUM_STATES, seed: int = 0) -> Sample:
         rng.normal(size=(n, mj.nmocap, 4)),
         rng.random((n, mj.neq)) < 0.8,
     )
-    return Sample(*(v.astype(np.float32).astype(np.float64) for v in values))
+    return Sample(*map(in_float32, values))
 
 
 def _random_qpos(mj: mujoco.MjModel, data: mujoco.MjData, rng: np.random.Generator, grounded: bool) -> np.ndarray:
@@ -143,6 +145,12 @@ def _lowest(mj: mujoco.MjModel, data: mujoco.MjData) -> float:
     return float((data.geom_xpos[:, 2] - below)[touching & (mj.geom_bodyid > 0)].min())
 
 
+def place(states: Sample, index: int, data: mujoco.MjData) -> None:
+    """Write one of n states into MuJoCo's data."""
+    for field in Sample._fields:
+        getattr(data, field)[:] = getattr(states, field)[index]
+
+
 @cache
 def mujoco_fields(name: str) -> list[dict[str, np.ndarray]]:
     """For each sampled state, MuJoCo's fields after mj_forward and mj_rnePostConstraint, with qM as a full matrix."""
@@ -151,8 +159,7 @@ def mujoco_fields(name: str) -> list[dict[str, np.ndarray]]:
     out = []
     for i in range(len(states.qpos)):
         data = mujoco.MjData(mj)
-        for field in Sample._fields:
-            getattr(data, field)[:] = getattr(states, field)[i]
+        place(states, i, data)
         mujoco.mj_forward(mj, data)
         mujoco.mj_rnePostConstraint(mj, data)
         mujoco.mj_subtreeVel(mj, data)
@@ -162,19 +169,9 @@ def mujoco_fields(name: str) -> list[dict[str, np.ndarray]]:
 
 def collect(mj: mujoco.MjModel, data: mujoco.MjData) -> dict[str, np.ndarray]:
     """Copies of MuJoCo's fields under the engine's names."""
-    fields = {f: np.array(getattr(data, f)) for f in STATE_FIELDS}
-    fields["qM"] = np.zeros((mj.nv, mj.nv))
-    mujoco.mj_fullM(mj, data, fields["qM"])
-    fields["ten_J"], fields["actuator_moment"] = np.zeros((mj.ntendon, mj.nv)), np.zeros((mj.nu, mj.nv))
-    if mj.ntendon:
-        rows = (data.ten_J, mj.ten_J_rownnz, mj.ten_J_rowadr, mj.ten_J_colind)
-        mujoco.mju_sparse2dense(fields["ten_J"], *(array.ravel() for array in rows))
-    if mj.nu:
-        rows = (data.actuator_moment, data.moment_rownnz, data.moment_rowadr, data.moment_colind)
-        mujoco.mju_sparse2dense(fields["actuator_moment"], *(array.ravel() for array in rows))
-    fields |= {f"contact_{f}": np.array(getattr(data.contact, f)) for f in CONTACT_FIELDS}
-    fields |= {f"efc_{f}": np.array(getattr(data, f"efc_{f}")) for f in ROW_FIELDS}
-    fields["efc_J"] = dense_jacobian(mj, data)
+    found = fields_of(mj, data)
+    names = (*STATE_FIELDS, *MATRICES, *(f"contact_{f}" for f in CONTACT_FIELDS), *(f"efc_{f}" for f in ROW_FIELDS))
+    fields = {name: found[name] for name in names}
     fields["contact_exclude"] = np.array(data.contact.exclude)
     fields["efc_type"] = np.array(data.efc_type)
     fields["contact_type"] = np.sort(mj.geom_type[np.array(data.contact.geom).reshape(-1, 2)], axis=1)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 from simengine import Simulation, load_model
+from simengine.check.compare import as_numpy
 
 WHEELS = """
 <mujoco><worldbody>
@@ -32,7 +31,3 @@ def test_orientations_are_those_of_the_angles(backend: str, dtype: str) -> None:
             half = 0.5 * angles[:, wheel, None]
             wanted = np.hstack((np.cos(half), np.sin(half) * axis))
             assert np.abs(found[:, wheel] - wanted).max() < tolerance, (most, wheel)
-
-
-def as_numpy(array: Any) -> np.ndarray:
-    return array.get() if hasattr(array, "get") else np.asarray(array)

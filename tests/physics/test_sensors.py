@@ -15,7 +15,7 @@ from simengine.model import load_table
 from simengine.model.sensors import measured_in
 from simengine.physics.sensors.sensor_pos_jax import sensor_pos
 from tests.emission.lists import written
-from tests.helpers.oracle import Sample, sample
+from tests.helpers.oracle import Sample, place, sample
 from tests.models import OWN, compile_model
 
 TENDONS = OWN["tendons"]
@@ -45,8 +45,7 @@ def stepped(integrator: int) -> tuple[Sample, np.ndarray]:
     readings = []
     for i in range(WORLDS):
         data = mujoco.MjData(changed)
-        for field in Sample._fields:
-            getattr(data, field)[:] = getattr(states, field)[i]
+        place(states, i, data)
         mujoco.mj_step(changed, data)
         readings.append(data.sensordata.copy())
     return states, np.array(readings)

@@ -11,7 +11,7 @@ from simengine.model import ModelTable
 from simengine.model.sensors import measured_in
 from simengine.physics.stage import Stage
 from simengine.state.fields import FIELD
-from tests.helpers.oracle import STATE_FIELDS, Sample, collect, oracle_model
+from tests.helpers.oracle import MATRICES, STATE_FIELDS, Sample, collect, oracle_model
 from tests.stages.harness import Memory
 from tests.stages.harness_chain import decided
 
@@ -50,7 +50,7 @@ def forward_fields(name: str) -> dict[str, np.ndarray]:
     """Fields after mj_forward, (n, ...). Contacts and rows of all states are concatenated."""
     mj, model = oracle_model(name)
     each = [collect(mj, data) for data in stepped(name, int(mj.opt.integrator), True)]
-    out = {f: np.stack([fields[f] for fields in each]) for f in (*STATE_FIELDS, "qM", "ten_J", "actuator_moment")}
+    out = {f: np.stack([fields[f] for fields in each]) for f in (*STATE_FIELDS, *MATRICES)}
     arenas = ("contact_dist", "contact_pos", "contact_frame", *(k for k in each[0] if k.startswith("efc_")))
     out |= {f: np.concatenate([fields[f] for fields in each]) for f in arenas}
     datas = stepped(name, int(mj.opt.integrator), True)

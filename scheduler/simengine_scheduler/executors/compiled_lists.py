@@ -67,6 +67,11 @@ def are_lists(emitters: Any) -> bool:
     return CountedList in kinds and kinds <= {CountedList, FixedList}
 
 
+def are_fixed(emitters: Any) -> bool:
+    """Whether all emitters are fixed lists, which an executor may look at once and run again and again."""
+    return type(emitters) is list and all(type(emitter) is FixedList for emitter in emitters)
+
+
 class CompiledLists:
     """The programs of an executor. Its calls are those of `calls`."""
 

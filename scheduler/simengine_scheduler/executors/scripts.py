@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from time import perf_counter
-from typing import Any
 
 from ..core.calls import FixedList
 from ..core.emission import Feeder
@@ -62,11 +61,6 @@ class Scripts:
     def clear(self) -> None:
         """Forget all scripts."""
         self._kept.clear()
-
-    @staticmethod
-    def serve(emitters: Any) -> bool:
-        """Whether what an executor is given are fixed lists, which a script can be made of."""
-        return type(emitters) is list and all(type(emitter) is FixedList for emitter in emitters)
 
     def of(self, lists: Sequence[FixedList], trace: Trace) -> Script:
         """Return the script of some lists. The time to make it counts as the time of the hazard check."""

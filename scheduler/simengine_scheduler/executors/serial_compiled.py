@@ -7,13 +7,13 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
-from ..core.calls import Emitter, FixedList, KernelCall
+from ..core.calls import Emitter, KernelCall
 from ..core.emission import Feeder
 from ..cuda.driver import Driver, EventPool
 from ..tracing.trace import Trace
 from .base import finish_run
 from .compiled import issue_all, taking_turns, together
-from .compiled_lists import CompiledLists, are_lists, latest_of, numbers_of, run_lists
+from .compiled_lists import CompiledLists, are_fixed, are_lists, latest_of, numbers_of, run_lists
 from .cuda import CudaRun
 from .feeding import make_feeder
 from .recorder import start_recording
@@ -30,7 +30,7 @@ def run_compiled(
         if trace.record == "off" and are_lists(emitters):
             run.issue_counted(emitters)
             return trace
-        if trace.record == "off" and _are_fixed(emitters):
+        if trace.record == "off" and are_fixed(emitters):
             run.issue_lists(emitters)
             return trace
         feeder = run.feeder = make_feeder(emitters, run.mark_await)
@@ -42,10 +42,6 @@ def run_compiled(
                 break
             run.resume(feeder)
         return finish_run(trace, feeder, run.recorder)
-
-
-def _are_fixed(emitters: Any) -> bool:
-    return type(emitters) is list and all(type(emitter) is FixedList for emitter in emitters)
 
 
 class _Run(CudaRun):

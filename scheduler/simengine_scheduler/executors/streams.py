@@ -40,6 +40,7 @@ from ..planning.planners import Placement, in_program_order
 from ..tracing.trace import Trace
 from .base import Executor, Options, finish_run
 from .compiled import make_compiled
+from .compiled_lists import are_fixed
 from .cuda import CudaRun, Lanes, driver_for, issue_call, release, wait_for
 from .recorder import start_recording
 from .scripts import ScriptRun, Scripts
@@ -183,7 +184,7 @@ class StreamsExecutor(Executor):
         trace = Trace(self.name, self.options.record)
         if self._compiled is not None:
             return self._compiled.run(emitters, home, trace)
-        if not Scripts.serve(emitters):
+        if not are_fixed(emitters):
             return self._run_emitters(emitters, home, trace)
         script = self._scripts.of(emitters, trace)  # type: ignore[arg-type]
         with ScriptRun(trace, self.driver, self.lanes, self.pool, home) as script_run:

@@ -20,11 +20,10 @@ from ..tracing.events import Step, StepKind
 from ..tracing.trace import Trace
 from .base import Options, finish_run
 from .compiled import CompiledCalls, failed, issue_all, taking_turns, together
-from .compiled_lists import CompiledLists, Known, are_lists, latest_of, numbers_of, run_lists
+from .compiled_lists import CompiledLists, Known, are_fixed, are_lists, latest_of, numbers_of, run_lists
 from .cuda import CudaRun, Lanes
 from .feeding import make_feeder
 from .recorder import start_recording
-from .scripts import Scripts
 
 _KINDS: tuple[StepKind, ...] = ("issue", "wait", "observe")
 
@@ -46,7 +45,7 @@ class CompiledStreams:
 
     def run(self, emitters: Iterable[Emitter], home: int, trace: Trace) -> Trace:
         """Run emitters, fixed lists or counted lists."""
-        if Scripts.serve(emitters):
+        if are_fixed(emitters):
             return self.run_lists(emitters, home, trace)  # type: ignore[arg-type]
         if trace.record == "off" and are_lists(emitters):
             return self.run_counted(emitters, home, trace)  # type: ignore[arg-type]

@@ -16,12 +16,13 @@ from rich.table import Table
 
 from simengine import Model, load_model
 from simengine.cli.options.settings import EXECUTOR_CHOICES, add_batch_options, positive, resolve
-from simengine.cli.results.machine import cores, result_header
+from simengine.cli.results.machine import result_header
 from simengine.cli.results.output import console
 from simengine.cli.results.result_file import write_json
 from simengine.cli.simulations import oracle, stepping
 from simengine.cli.simulations.controls import random_controls
 from simengine.cli.simulations.rollout import MujocoRollout
+from simengine_scheduler.executors.processors import usable_processors
 
 COMMAND = "bench stepping"
 DEFAULTS: dict[str, Any] = {
@@ -97,7 +98,7 @@ def _measure(model: Model, worlds: int, executor: str, settings: SimpleNamespace
     qpos, qvel = stepping.on_host(sim.qpos), stepping.on_host(sim.qvel)
     ours, theirs = [], []
     with ExitStack() as stack:
-        peer = stack.enter_context(MujocoRollout(model, cores())) if settings.mujoco else None
+        peer = stack.enter_context(MujocoRollout(model, usable_processors())) if settings.mujoco else None
         for _ in range(settings.repeats):
             sim.set_state(qpos=qpos, qvel=qvel)
             ours.append(stepping.step(sim, sets, settings.steps))
@@ -115,7 +116,7 @@ def _measure(model: Model, worlds: int, executor: str, settings: SimpleNamespace
     if theirs:
         their_seconds = statistics.median(theirs)
         row |= {
-            "peer": f"{MujocoRollout.name}, {cores()} threads, float64",
+            "peer": f"{MujocoRollout.name}, {usable_processors()} threads, float64",
             "peer_steps_per_s": round(work / their_seconds),
             "all_peer_steps_per_s": [round(work / taken) for taken in theirs],
             "ratio": round(their_seconds / seconds, 3),

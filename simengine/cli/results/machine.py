@@ -9,12 +9,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from simengine_scheduler.executors.processors import usable_processors
+
 PACKAGES = ("simengine", "mujoco", "jax", "numpy", "gymnasium", "cupy-cuda12x", "cupy-cuda13x")
-
-
-def cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def versions(more: tuple[str, ...] = ()) -> dict[str, str]:
@@ -30,7 +27,7 @@ def versions(more: tuple[str, ...] = ()) -> dict[str, str]:
 
 def hardware() -> dict[str, Any]:
     """Return the CPU, the usable cores, the memory [GiB], and the GPU if CuPy finds one."""
-    found: dict[str, Any] = {"cpu": _cpu_name(), "cores": cores(), "memory_gib": _memory_gib()}
+    found: dict[str, Any] = {"cpu": _cpu_name(), "cores": usable_processors(), "memory_gib": _memory_gib()}
     gpu = _gpu_name()
     if gpu:
         found["gpu"] = gpu

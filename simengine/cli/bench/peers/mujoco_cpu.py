@@ -13,8 +13,8 @@ import numpy as np
 from simengine import Model
 from simengine.cli.bench.peers.engine import CPU, Engine
 from simengine.cli.bench.peers.problem import Problem, State, load
-from simengine.cli.results.machine import cores
 from simengine.cli.simulations.rollout import MujocoRollout
+from simengine_scheduler.executors.processors import usable_processors
 
 
 class Rollout(Engine):
@@ -32,7 +32,7 @@ class Rollout(Engine):
     def prepare(self, problem: Problem) -> None:
         """Start the threads."""
         self._problem = problem
-        self._pool = MujocoRollout(Model(problem.mj), cores())
+        self._pool = MujocoRollout(Model(problem.mj), usable_processors())
         self.set_state(problem.start)
 
     def set_state(self, state: State) -> None:
@@ -63,7 +63,7 @@ class Rollout(Engine):
 
     def about(self) -> dict[str, Any]:
         """Return the number of threads."""
-        return {"threads": cores()}
+        return {"threads": usable_processors()}
 
     def close(self) -> None:
         """End the threads."""
@@ -81,7 +81,7 @@ class _Batch(Engine):
     def prepare(self, problem: Problem) -> None:
         """Make the batch."""
         self._controls, self._nv = problem.controls, problem.mj.nv
-        self._batch = importlib.import_module(self.module).Batch(problem.mj, problem.worlds, cores())
+        self._batch = importlib.import_module(self.module).Batch(problem.mj, problem.worlds, usable_processors())
         fields = ("qpos", "qvel", "act", "ctrl", "qacc", "qacc_warmstart")
         sizes = dict(zip(fields, (1, 1, problem.mj.na, problem.mj.nu, 1, 1), strict=True))
         self._bound = {name: self._batch.bind(name) for name in fields if sizes[name]}
@@ -116,7 +116,7 @@ class _Batch(Engine):
 
     def about(self) -> dict[str, Any]:
         """Return the number of threads."""
-        return {"threads": cores()}
+        return {"threads": usable_processors()}
 
     def _control(self, step: int) -> None:
         if "ctrl" in self._bound:
