@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
 
-from simengine_training.errors import TrainingError
+from simengine_training.errors import MissingExtraError, TrainingError
 from simengine_training.evaluate import FIRST_SEED, Evaluation, counterpart, evaluate
 from tests.training import point
 from tests.training.balance import BALANCING, STILL
@@ -132,6 +133,14 @@ def test_an_episode_without_end_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_task_without_a_counterpart_is_named(env_id: str) -> None:
     with pytest.raises(ValueError, match=r"has no environment of its own for .*simengine/Ant-v5, .*/Walker2d-v5$"):
         evaluate(STILL, env_id, 2, engine="mujoco")
+
+
+def test_what_gymnasium_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in [name for name in sys.modules if name.startswith("gymnasium.envs.mujoco")]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, "imageio", None)
+    with pytest.raises(MissingExtraError, match=r"'imageio', which is not installed; .* 'gymnasium\[mujoco\]'"):
+        counterpart("simengine/Ant-v5")
 
 
 def test_counterparts_have_the_same_name() -> None:

@@ -9,6 +9,7 @@ two means tell whether a policy has learned the task or a weakness of the engine
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 
 from simengine_envs.registration import NAMESPACE, REGISTRATIONS, register_envs
-from simengine_training.errors import TrainingError
+from simengine_training.errors import MissingExtraError, TrainingError
 from simengine_training.mujoco_episodes import Episode, Policy, run_episodes
 
 ENGINES = ("simengine", "mujoco")
@@ -98,6 +99,7 @@ def evaluate(
         ValueError: `engine` or `episodes` is out of its range, Gymnasium has no such environment, or the policy is for
             observations of another size.
         TrainingError: the environment cannot be made, or an episode has not ended after `MAX_STEPS` steps.
+        MissingExtraError: a package that Gymnasium's MuJoCo environments need is not installed.
     """
     if episodes < 1:
         raise ValueError(f"episodes must be at least 1, not {episodes}")
@@ -190,6 +192,7 @@ def counterpart(env_id: str) -> str:
 
     Raises:
         ValueError: there is none.
+        MissingExtraError: a package that Gymnasium's MuJoCo environments need is not installed.
     """
     name = env_id.removeprefix(f"{NAMESPACE}/")
     known = [item.id for item in REGISTRATIONS if item.id in gymnasium.registry]
@@ -198,4 +201,11 @@ def counterpart(env_id: str) -> str:
             f"Gymnasium has no environment of its own for {env_id!r}, so that it runs in simengine alone; those that "
             f"MuJoCo runs too are {', '.join(f'{NAMESPACE}/{each}' for each in known)}"
         )
+    try:
+        importlib.import_module("gymnasium.envs.mujoco")
+    except ImportError as error:
+        raise MissingExtraError(
+            f"Gymnasium's MuJoCo environments need the package {(error.name or '').partition('.')[0]!r}, which is not "
+            "installed; install what they need with: pip install 'gymnasium[mujoco]'"
+        ) from error
     return name
