@@ -6,13 +6,10 @@ the fields of the stages before it in float64, rounded to the kernel's precision
 
 from __future__ import annotations
 
-import re
-
 import mujoco
 import numpy as np
 import pytest
 
-from simengine.kernels.signatures import body_signature
 from simengine.model import load_table
 from simengine.model.support import INTEGRATORS
 from simengine.model.table import PAIR_SLOTS, PAIR_TYPES
@@ -185,16 +182,6 @@ def outside(memory: Memory, name: str) -> np.ndarray:
     else:
         mask[: len(memory.own(name))] = False
     return mask
-
-
-@pytest.mark.parametrize("stage", STAGES, ids=lambda s: s.name)
-def test_the_body_has_the_declared_signature(stage: Stage) -> None:
-    def squeeze(text: str) -> str:
-        return re.sub(r"\s+", "", text)
-
-    source = re.sub(r"//.*", "", stage.source.read_text())
-    found = re.findall(rf"DEVICE void {stage.function}\([^)]*\)", source)
-    assert [squeeze(f) for f in found] == [squeeze(body_signature(stage))]
 
 
 @stages_on_models

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from functools import cache
 from typing import Any
@@ -17,11 +16,8 @@ from simengine.backends.host import HostBackend
 from simengine.check.search import targets
 from simengine.check.states import Sampler, State
 from simengine.fuzz.generate import generate
-from simengine.kernels.signatures import body_signature
 from simengine.model import ModelTable, load_table
 from simengine.model.blob import pack_models
-from simengine.physics.collision.broadphase.broadphase import PAIR_STAGES
-from simengine.physics.stage import Stage
 from simengine.plan.issue import Issue, Issuing
 from simengine.plan.memory import footprint
 from simengine.plan.step_plan import plan_step
@@ -75,13 +71,6 @@ def assert_same_contacts(sims: list[Simulation], exact: bool = True) -> int:
             np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance, err_msg=f"{name} of world {world}")
         number += contacts[0].ncon
     return number
-
-
-@pytest.mark.parametrize("stage", PAIR_STAGES, ids=lambda s: s.name)
-def test_the_body_has_the_declared_signature(stage: Stage) -> None:
-    source = re.sub(r"//.*", "", stage.source.read_text())
-    found = re.findall(rf"DEVICE void {stage.function}\([^)]*\)", source)
-    assert [re.sub(r"\s+", "", f) for f in found] == [re.sub(r"\s+", "", body_signature(stage))]
 
 
 def states(model: Model, sampler: Sampler) -> list[State]:

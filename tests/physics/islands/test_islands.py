@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from typing import Any
 
@@ -13,9 +12,7 @@ import pytest
 from simengine import Model, Simulation, check_model
 from simengine.backends.host import HostBackend
 from simengine.engines.list_engine import ListEngine
-from simengine.kernels.signatures import body_signature
 from simengine.model import ModelTable, load_table
-from simengine.physics.stage import Stage
 from simengine.plan import catalogue
 from simengine.plan import islands as island_kernels
 from simengine.plan.evaluation import plan_evaluation
@@ -49,13 +46,6 @@ def simulated(of: ModelTable, dtype: str = "float64", **options: Any) -> Simulat
 def bodies_by_island(labels: np.ndarray) -> set[frozenset[int]]:
     """Groups of things with the same label; negative ones have none."""
     return {frozenset(np.flatnonzero(labels == label).tolist()) for label in np.unique(labels[labels >= 0])}
-
-
-@pytest.mark.parametrize("stage", island_kernels.ISLAND_STAGES, ids=lambda s: s.name)
-def test_the_body_has_the_declared_signature(stage: Stage) -> None:
-    source = re.sub(r"//.*", "", stage.source.read_text())
-    found = re.findall(rf"DEVICE void {stage.function}\([^)]*\)", source)
-    assert [re.sub(r"\s+", "", f) for f in found] == [re.sub(r"\s+", "", body_signature(stage))]
 
 
 def test_blocks_are_trees_and_what_tendons_join() -> None:
