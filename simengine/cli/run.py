@@ -154,8 +154,8 @@ def _print(summary: dict[str, Any], agreement: oracle.Agreement) -> None:
         ("backend", f"{summary['backend']}, executor {summary['executor']}, {summary['dtype']}"),
         (f"why {summary['executor']}", summary["executor_reason"]),
         ("first step after", f"{summary['first_step_s']:.2f} s, compilation included"),
-        ("speed", f"{summary['steps_per_s']:,} steps/s ({summary['seconds']:.2f} s)"),
-        ("kernel calls a step", str(summary["kernels_per_step"])),
+        ("speed", f"{summary['steps_per_s']:,} steps/s, added up over the worlds ({summary['seconds']:.2f} s)"),
+        ("kernels a step", f"{summary['kernels_per_step']}, of all shards"),
         (
             "contacts a world",
             f"mean {summary['contacts_mean']}, most {summary['contacts_max']} (of at most {SEEN} worlds, at the end)",
