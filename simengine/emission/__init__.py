@@ -4,6 +4,7 @@
       └── calls ── one kernel as a call, with its arguments and segments
             └── binding ── one evaluation as calls and waits for counts
                   ├── whole ── a step as one call on a CPU
+                  ├── counted ── a step by counts, as a list that compiled code runs
                   └── shard ── the emitter of a shard ◄── step_calls: several steps as one kernel on a GPU
                         └── steps ── steps of many shards through an executor
 

@@ -3,6 +3,8 @@
     engine        `Engine`, the protocol that both engines have
     list_engine   `ListEngine`: kernel lists on backends "host" and "cuda"
     list_groups   `ListGroups`: memory, emitters and parameters of its groups
+    pauses        which paused groups stay in the lists of a step
+    own_gpu       functions of an engine work on its own GPU
     jax_engine    `JaxEngine`: compiled JAX functions on backend "jax"
     jax_batch     the functions of all worlds that `JaxEngine` compiles
     jax_step      `make_step` and `make_forward`: one world, as pure functions

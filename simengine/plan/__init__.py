@@ -2,8 +2,10 @@
 
     model, worlds, backend ── issue: how calls are issued ──┐
                                                             ├── step_plan: shards, lanes, kernel of whole steps
-    forms ── catalogue, islands, pairs: kernels there are ──┤
+    stages, forms ── kernels that there are ────────────────┤
                                                             └── selection ── evaluation: launches, counts and waits
+
+The kernels that there are stand in `catalogue`, `smooth_kernels`, `islands`, `pairs`, `tiles` and `variants`.
 
 `StepPlan` is a value: `text` prints it, tests look at it, and `simengine.emission` only follows it. `step_kernels`
 finds the kernel of whole steps. `capacity`, `scratch` and `memory` say how much memory a plan takes. `every_kernel` and

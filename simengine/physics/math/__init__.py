@@ -4,7 +4,12 @@
     tree                            sums along branches and over subtrees of kinematic trees
     linalg, registers, dense        dense symmetric matrices: in registers, or by loops over memory
     wide, wide_solve                the same with two rows in a lane's registers, of 33 to 64 rows
+    padded_matrix, vector_matrices, register_products
+                                    the same in vectors of the host, and products added up in its registers
+    branch_rows, branch_terms, branch_solve
+                                    matrices with entries along the branches of trees
     envelope, blocks                large sparse matrices, and block-diagonal ones
+    tree_matrices, forest           matrices of trees in JAX, and of many small trees
     sorting, random, dual           radix sort, pseudo-random order, dual numbers
 
 Conventions are those of MuJoCo's documentation, chapter "Computation", section "General framework".
