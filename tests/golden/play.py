@@ -33,6 +33,15 @@ class Outcome(NamedTuple):
     finite: bool
 
 
+def assert_moves(outcome: Outcome, case: Case) -> None:
+    """Assert that the worlds move apart, and touch what the case says. A hash of worlds at rest would guard nothing."""
+    assert outcome.finite
+    assert outcome.apart
+    assert outcome.speed > 0.5
+    assert outcome.contacts >= case.contacts
+    assert outcome.rows >= max(1, case.rows)
+
+
 def play(case: Case, backend: str, executor: str, dtype: str, shards: int | None = None) -> Outcome:
     """Take all steps of a case and hash the result.
 

@@ -40,13 +40,7 @@ def test_the_hash_is_the_committed_one(name: str, dtype: str) -> None:
 
 @each
 def test_the_worlds_move_apart_and_touch_what_the_case_says(name: str, dtype: str) -> None:
-    """The hash of worlds at rest would guard nothing."""
-    outcome, case = serial(name, dtype), CASES[name]
-    assert outcome.finite
-    assert outcome.apart
-    assert outcome.speed > 0.5
-    assert outcome.contacts >= case.contacts
-    assert outcome.rows >= max(1, case.rows)
+    play.assert_moves(serial(name, dtype), CASES[name])
 
 
 @pytest.mark.parametrize("name", SPLIT)
