@@ -132,13 +132,19 @@ def chosen_worlds(worlds: Any, num_worlds: int) -> np.ndarray | None:
 
 
 def checked_values(
-    name: str, value: ArrayLike, entry: tuple[int, ...], count: int, dtype: str, beside: Array | None = None
+    name: str,
+    value: ArrayLike,
+    entry: tuple[int, ...],
+    count: int,
+    dtype: str,
+    beside: Array | None = None,
+    within: str | None = None,
 ) -> Array:
     """Return a value as an array of shape (count, *entry) or entry.
 
-    A value on the host is copied to an array of type `dtype`, and must be finite in it. Arrays of CuPy and JAX are
-    returned unchanged, because reading their values would wait for the device. They must be on the device of the array
-    `beside`, if there is one.
+    A value on the host is copied to an array of type `dtype`, and must be finite in it, or in `within` if given. Arrays
+    of CuPy and JAX are returned unchanged, because reading their values would wait for the device. They must be on the
+    device of the array `beside`, if there is one.
 
     Raises:
         ValueError: the value has another shape, holds no numbers, is on another device, or is on the host and not
@@ -150,15 +156,20 @@ def checked_values(
     if not isinstance(array, np.ndarray):
         return array
     # always a copy, so that later changes to the caller's array have no effect
-    if array.dtype == dtype:
-        values = array.copy()
-    else:
-        with np.errstate(over="ignore"):
-            values = array.astype(dtype)
-    if not np.isfinite(values).all():
-        where = np.argwhere(~np.isfinite(values))[0].tolist()
-        raise ValueError(f"{name} holds {array[tuple(where)]} at {where}; give numbers that are finite in {dtype}")
+    values, held = _rounded(array, dtype), within or dtype
+    finite = np.isfinite(values if held == dtype else _rounded(array, held))
+    if not finite.all():
+        where = np.argwhere(~finite)[0].tolist()
+        raise ValueError(f"{name} holds {array[tuple(where)]} at {where}; give numbers that are finite in {held}")
     return cast(Array, values)
+
+
+def _rounded(array: np.ndarray, dtype: str) -> np.ndarray:
+    """A copy of an array in a type; numbers beyond it become infinite."""
+    if array.dtype == dtype:
+        return array.copy()
+    with np.errstate(over="ignore"):
+        return array.astype(dtype)
 
 
 def checked_controls(

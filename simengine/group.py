@@ -203,8 +203,11 @@ class Group:
         values = {}
         for name, value in params.items():
             shape = self._engine.param_shape(self.index, name)
-            values[name] = checked_values(name, value, shape, count, "float64", self._beside())
-        self._engine.set_params(self.index, chosen, values)
+            # a range beyond float32 is none there
+            within = "float64" if name.endswith("range") else self._dtype
+            values[name] = checked_values(name, value, shape, count, "float64", self._beside(), within)
+        with np.errstate(over="ignore"):
+            self._engine.set_params(self.index, chosen, values)
 
     def reset(self, worlds: ArrayLike | None = None, keyframe: int | str | None = None) -> None:
         """Set worlds to the model's initial state, without applied forces, and unfreeze them.

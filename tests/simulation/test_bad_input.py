@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simengine import BackendError, NonFiniteError, Simulation
+from simengine import BackendError, NonFiniteError, Simulation, load_model
 from tests.emission.worlds import BALL, host, refused, snapshot
 from tests.models import OWN
 
@@ -68,6 +68,11 @@ CALLS: dict[str, tuple[Callable[[Simulation], Any], type[Exception], str]] = {
         r"qvel holds -inf at \[2\]",
     ),
     "beyond float32": (lambda s: s.set_state(qvel=[0, 1e39, 0]), ValueError, r"qvel holds 1e\+39 at \[1\].*float32"),
+    "parameter beyond float32": (
+        lambda s: s.set_params(body_mass=np.array([0, 1e39])),
+        ValueError,
+        r"body_mass holds 1e\+39 at \[1\].*finite in float32",
+    ),
     "qpos masked": (lambda s: s.set_state(qpos=None), ValueError, "qpos is no rectangular array of real numbers"),
     "complex qpos": (
         lambda s: s.set_state(qpos=[1j, 0, 0]),
@@ -256,3 +261,16 @@ def test_a_world_gone_bad_says_where_and_what_to_do() -> None:
     assert isinstance(error, FloatingPointError)
     assert error.worlds == (1, 2, 3, 4, 7)
     assert error.stages == ("input",) * 5
+
+
+def test_a_range_beyond_float32_is_none() -> None:
+    model = load_model(BALL.replace("<motor ", '<motor forcerange="-0.1 0.1" '))
+    assert model.actuator_forcelimited.all()
+    speeds = []
+    for high in (1e300, 1e30, 0.01):
+        sim = make(model=model)
+        sim.set_params(actuator_forcerange=np.tile((-high, high), (model.nu, 1)))
+        sim.step(5, ctrl=[1.0, -2.0])
+        speeds.append(np.array(sim.qvel))
+    np.testing.assert_array_equal(speeds[0], speeds[1])
+    assert np.abs(speeds[1] - speeds[2]).max() > 1e-3
