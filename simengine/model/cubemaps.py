@@ -22,6 +22,7 @@ _CELLS_A_VERTEX = 2  # finer cells cost memory and gain nothing
 _FEW = 3  # vertices of a cell, on average, that need no finer cells
 _EDGE = 1e-5  # by how much a cell is enlarged, in half edges of the cube; single precision errs by less than 1e-6
 _PACK = 4  # vertices that are looked at together
+_MOST_PACKS = 2**16  # with 64 bytes each; more do not stay in the caches of a core, and cost time
 _ROUNDING = 4e-6  # difference of heights that may be rounding, relative to the hull's size; single precision: 1e-6
 
 
@@ -52,10 +53,12 @@ def cell_packs(adr: np.ndarray, vert: np.ndarray, points: np.ndarray) -> np.ndar
         (packs, 16) int32. A pack has four places along x as the bits of floats, then along y and along z, and then the
         four vertices; the last vertex of a cell is repeated. The first pack of each cell comes first. Where a cell has
         more, the first one has, instead of its vertices, minus the distance to the next pack of the cell, and the
-        number of those that follow each other there.
+        number of those that follow each other there. There are none if they would be too many.
     """
     cells, number = len(adr) - 1, np.diff(adr)
     more = (number - 1) // _PACK
+    if cells + more.sum() > _MOST_PACKS:
+        return np.zeros((0, 4 * _PACK), np.int32)
     first = np.cumsum(more) - more
     cell = np.concatenate([np.arange(cells), np.repeat(np.arange(cells), more)])
     turn = np.concatenate([np.zeros(cells, int), 1 + np.arange(more.sum()) - np.repeat(first, more)])

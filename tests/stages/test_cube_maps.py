@@ -30,6 +30,7 @@ struct Model {
   DEVICE_METHOD const int* cube_adr() const { return 0; }
   DEVICE_METHOD const int* cube_vert() const { return 0; }
   DEVICE_METHOD const int* cube_pack() const { return 0; }
+  DEVICE_METHOD int ncubepack() const { return 0; }
 };
 """
 LOOKUP = """
@@ -139,6 +140,16 @@ def test_a_map_finds_the_vertex_of_a_look_at_all(name: str, dtype: str) -> None:
     assert np.all(heights >= (directions @ vert.T).max(axis=1) - 1e-5 * np.abs(vert).max() * np.abs(directions).sum(1))
     for in_packs in (False, True):
         np.testing.assert_array_equal(farthest(vert, cube, directions, dtype, in_packs=in_packs), everywhere)
+
+
+def test_cells_that_would_not_fit_caches_have_no_packs() -> None:
+    vert = ellipsoid(np.random.default_rng(1), 300, (0.1, 0.08, 0.06))
+    cube = cube_map(vert)
+    cells, entries = len(cube.adr) - 1, len(cube.vert)
+    times = -(-(2**16) // cells)
+    adr = np.concatenate([[0], *(cube.adr[1:] + turn * entries for turn in range(times))])
+    assert len(cell_packs(cube.adr, cube.vert, vert[cube.vert])) >= cells
+    assert len(cell_packs(adr, np.tile(cube.vert, times), np.tile(vert[cube.vert], (times, 1)))) == 0
 
 
 @pytest.mark.parametrize(("number", "most"), [(30, 5.0), (300, 5.0), (3000, 5.0)])

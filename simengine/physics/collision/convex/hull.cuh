@@ -24,7 +24,7 @@ DEVICE Hull hull_of(const Model& m, int geom) {
   return {m.hull_vert() + 3 * m.geom_hulladr()[geom], m.geom_hullnum()[geom], m.geom_extent()[geom],
           m.cube_adr() + m.geom_cubeadr()[geom],      m.cube_vert() + 0,      m.geom_cubeside()[geom],
 #ifdef MATRIX_VECTORS
-          m.cube_pack() + PACK_WORDS * size_t(m.geom_cubeadr()[geom]),
+          m.ncubepack() ? m.cube_pack() + PACK_WORDS * size_t(m.geom_cubeadr()[geom]) : 0,
 #endif
   };
 }
