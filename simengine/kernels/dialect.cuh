@@ -19,7 +19,8 @@
 // lower lanes with the same key; its total is that over all lanes with the key, and `first` is true for the first of
 // them. lane_get_int is lane_get of an integer, lane_ballot has a bit for each lane whose x is not zero, and lane_match
 // for each lane with the same x; these three exist on the GPU only, for groups of at most 32 lanes. lower_at sets an
-// integer in memory to the minimum of itself and x, atomically; the result does not depend on the order of the lanes.
+// integer in memory to the minimum of itself and x, and raise_bit sets one of its bits, atomically; the results do not
+// depend on the order of the lanes. bit_count is the number of bits that are set, and low_bit the lowest of them.
 //
 // The build defines REAL (float or double), REAL_IS_FLOAT and LANES. The collectives are in lanes_gpu.cuh and
 // lanes_host.cuh, and real arithmetic is in scalars.cuh.

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
+from simengine.model.clusters import bit_words
 from simengine.model.table import resolve
 from simengine.physics.stage import Stage
 from simengine.state.fields import ADDRESS_OF, CONTACT_PARAMETERS, FIELD, entry_shape, padded
@@ -236,6 +237,8 @@ class Kernel:
             "npull": self._pull_words(nrow),
             "nbranches": of_trees,
             "nbounds": 4 * sizes["ngeom"] if sizes.get("ngeom", 0) <= _MOST_BOUNDS else 0,
+            "nboxes": 6 * (sizes.get("ncluster", 0) - sizes.get("nstill", 0)),
+            "nbits": bit_words(sizes.get("ncand", 0)),
         }
         sized = []
         for item in self.scratch_items:

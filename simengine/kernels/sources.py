@@ -41,6 +41,7 @@ _HEADERS_AFTER_MODEL = (
     "fluid.cuh",
     "spans.cuh",
     "counting.cuh",
+    "clusters.cuh",
     "sorting.cuh",
     "broadphase.cuh",
     "row_blocks.cuh",

@@ -12,6 +12,7 @@ from simengine.errors import UnsupportedModelError
 from simengine.model.actuators import needs_general_actuation
 from simengine.model.blocks import block_table, branch_entries, joined_branches, worth_blocks
 from simengine.model.build import build_arrays, build_options, build_sizes, initial_state, search_sizes, typed
+from simengine.model.clusters import cluster_sizes
 from simengine.model.colliders import MOST_LISTED, Census, collider_table, most_slots, take_census
 from simengine.model.hfields import most_cells
 from simengine.model.inertia import has_small_far_bodies
@@ -170,6 +171,7 @@ class ModelTable:
             sizes
             | {"ncand": len(pairs), "nslot": len(table["slot_cand"])}
             | {"nspan": len(table["span_run"]), "nrun": len(table["run_geom"])}
+            | cluster_sizes(table)
             | search_sizes(table)
         )
         one_branch = list(range(-1, self.mj.nv - 1))

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import mujoco
 import numpy as np
 
+from simengine.model.clusters import cluster_table
 from simengine.model.hfields import most_contacts
 from simengine.model.meshes import most_corners
 from simengine.model.support import element
@@ -319,7 +320,7 @@ def _runs(pairs: list[Candidate], starts: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def pair_table(mj: mujoco.MjModel, pairs: list[Candidate]) -> dict[str, np.ndarray]:
-    """The `cand_*` and `slot_*` arrays of the model table for supported pairs."""
+    """The `cand_*` and `slot_*` arrays, spans and clusters, of the model table for supported pairs."""
     geom_type, combined = mj.geom_type.tolist(), Parameters(mj)
     codes = [_TYPE_CODE[geom_type[g1], geom_type[g2]] for g1, g2, _ in pairs]
     parameters = [combined.of(candidate) for candidate in pairs]
@@ -346,6 +347,7 @@ def pair_table(mj: mujoco.MjModel, pairs: list[Candidate]) -> dict[str, np.ndarr
         "span_adr": spans,
         "span_run": span_run,
         "run_geom": run_geom,
+        **cluster_table(mj, pairs, reach.sum(axis=1)),
         "slot_cand": slot_cand.astype(np.int32),
         "slot_sub": (np.arange(len(slot_cand)) - first[slot_cand]).astype(np.int32),
     }

@@ -9,7 +9,7 @@ arrays.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import mujoco
@@ -18,6 +18,7 @@ import numpy as np
 from simengine.errors import did_you_mean
 from simengine.model.actuators import full_turns, periods
 from simengine.model.blob import PER_WORLD_OPTIONS, field_offsets
+from simengine.model.clusters import Stills, still_boxes, stills
 from simengine.model.fluid import box_sides
 from simengine.model.model_table import ModelTable
 from simengine.model.pairs import friction_sources
@@ -208,6 +209,11 @@ class WorldParameters:
             self._rest = at_rest(self._model.mj)
         return self._rest
 
+    @cached_property
+    def stills(self) -> Stills:
+        """The geoms of clusters that stand still, whose boxes follow from their sizes."""
+        return stills(self._model.mj, self._model.cluster_adr, self._model.cluster_geom, self._model.nstill)
+
     def _inertial(self, xp: Any, mass: Any, inertia: Any, armature: Any, ipos: Any) -> dict[str, Any]:
         """Fields derived from masses, principal moments, armatures and centres of mass, but for `weights`."""
         return {
@@ -276,8 +282,10 @@ class WorldParameters:
             kind == int(_GEOM.mjGEOM_CYLINDER), xp.sqrt(square[..., :2].sum(axis=-1, keepdims=True)), bound
         )
         box = xp.concatenate([xp.zeros_like(size), axes], axis=-1)
-        return {
-            "geom_rbound": xp.where(plane, 0.0, bound),
+        bound = xp.where(plane, 0.0, bound)
+        clusters = {"cluster_box": still_boxes(xp, self.stills, bound[..., 0])} if self._model.nstill else {}
+        return clusters | {
+            "geom_rbound": bound,
             "geom_aabb": xp.where(plane, xp.asarray(self._model.geom_aabb, size.dtype), box),
             "geom_semiaxes": axes,
         }

@@ -13,6 +13,7 @@ from typing import NamedTuple
 SIZES: tuple[str, ...] = (
     *("nq", "nv", "nu", "na", "nbody", "njnt", "ngeom", "nsite", "ntendon", "nwrap", "npath", "nmocap", "ngravcomp"),
     *("nlevel", "nroot", "ncand", "nspan", "nrun", "nslot", "nsearch", "nkept", "npolytope"),
+    *("ncluster", "nclustered", "nstill", "nmeeting", "nculled"),
     *("nlimit", "nmoment", "neq", "nfriction", "ntree"),
     *("nblock", "nM", "nJ", "nwidest", "nbranch", "njoined"),
     *("nJten", "nJpart", "npathgroup", "npiece", "nJmom"),
@@ -178,6 +179,14 @@ TABLE: tuple[TableField, ...] = (
     ),
     _i("span_run", "nspan", doc="derived: run of successive geoms that are the second ones of each span"),
     _i("run_geom", "nrun", 2, doc="derived: first geom of each run, and their number"),
+    # clusters of geoms, where these save tests of candidate pairs; see model/clusters.py
+    _i("cluster_adr", "ncluster+1", doc="derived: first geom of each cluster in cluster_geom"),
+    _i("cluster_geom", "nclustered", doc="derived: geoms, those of a cluster together; the first clusters stand still"),
+    _r("cluster_box", "nstill", 6, doc="derived: box round each that stands still, least coordinates first [m]"),
+    _i("meeting", "nmeeting", 2, doc="derived: two clusters that have candidate pairs"),
+    _i("meeting_adr", "nmeeting+1", doc="derived: first entry of each two clusters in meeting_cand"),
+    _i("meeting_cand", "nculled", doc="derived: candidate pairs, those of two clusters together"),
+    _r("meeting_reach", "nmeeting", doc="derived: distance from which on no pair of the clusters has contacts [m]"),
     _i("slot_cand", "nslot", doc="derived: candidate pair of each contact slot"),
     _i("slot_sub", "nslot", doc="derived: number of the slot within its pair"),
     # geoms of models whose pairs are found in every step, which have no candidate pairs; see model/colliders.py

@@ -17,6 +17,7 @@ from simengine.physics.collision.collision import (
     COLLISION_GENERAL,
     COLLISION_LIST,
     COLLISION_TOUCH,
+    LIST_CULLED,
 )
 from simengine.physics.collision.narrowphase import NARROWPHASE
 from simengine.physics.collision.scan import SCAN
@@ -182,6 +183,15 @@ LIST_BY_BLOCK = replace(
 )
 """The first of them for few worlds of very many candidate pairs, of which a block lists those that are near."""
 
+LISTING_BY_CLUSTERS = replace(single(LIST_CULLED), name="list_culled", own_lanes=32)
+"""The first of them for models whose geoms are in clusters, by a warp, which has the boxes of a world and a bit for
+each pair in shared memory. With the last of them it also counts contacts where no pair needs a search."""
+
+CLUSTERS_BY_BLOCK = replace(
+    LISTING_BY_CLUSTERS, name="list_culled_by_block", own_lanes=LANES_OF_A_BLOCK, min_blocks_per_multiprocessor=4
+)
+"""The same by a block, for few worlds."""
+
 DEPTH_BY_WARP = replace(SEARCHES[2], name="depth_by_warp", own_lanes=32)
 """The third of them for few worlds, with a whole warp for each pair, since few of its warps would have another pair."""
 
@@ -262,6 +272,8 @@ def step_kernels(integrator: str, solver: str = SOLVE_NEWTON_UNILATERAL.name) ->
         TENDONS_BY_BLOCK,
         *SEARCHES,
         LIST_BY_BLOCK,
+        LISTING_BY_CLUSTERS,
+        CLUSTERS_BY_BLOCK,
         DEPTH_BY_WARP,
         TOUCH_IN_EIGHT,
         COUNTING_BY_WARP,

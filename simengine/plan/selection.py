@@ -75,6 +75,7 @@ class Selection:
         lists_by_block: whether a block lists the near pairs of a world of a small shard.
         spreads_searches: whether a search for contacts has more lanes in a small shard.
         counts_by_warp: whether a warp counts the contacts of a world that has fewer lanes otherwise.
+        culls: whether pairs of geoms are looked at only where clusters of geoms meet.
         by_stages: whether each stage has a kernel of its own.
     """
 
@@ -92,6 +93,7 @@ class Selection:
     lists_by_block: bool = False
     spreads_searches: bool = False
     counts_by_warp: bool = False
+    culls: bool = False
     by_stages: bool = False
 
     @property
@@ -151,11 +153,12 @@ class Selection:
         if self.tiled:
             return tiled_position(self.model, self._reads_sites)
         if self.lengths_by_block:
-            counts = self._searches if self.model.nsearch else (catalogue.single(catalogue.COLLISION_GENERAL),)
+            apart = self.culls or self.model.nsearch
+            counts = self._searches if apart else (catalogue.single(catalogue.COLLISION_GENERAL),)
             poses = catalogue.POSES_SITES if self._reads_sites else catalogue.POSES
             return (poses, catalogue.TENDONS_BY_BLOCK, *counts)
-        if self.model.nsearch and not works_in_blocks(self.model):
-            return (*fitting(self.model, catalogue.poses(True, self._reads_sites)), *self._searches)
+        if (self.culls or self.model.nsearch) and not works_in_blocks(self.model):
+            return (*fitting(self.model, catalogue.poses(general, self._reads_sites)), *self._searches)
         if self.counts_by_warp and general and not works_in_blocks(self.model):
             return (*fitting(self.model, catalogue.poses(True, self._reads_sites)), catalogue.COUNTING_BY_WARP)
         if self.merged:
@@ -164,10 +167,16 @@ class Selection:
 
     @property
     def _searches(self) -> tuple[Kernel, ...]:
-        """The kernels that count contacts where pairs need a search."""
+        """The kernels that count contacts where pairs need a search, or are listed by clusters."""
         first, distance, depth, touch, last = catalogue.SEARCHES
+        by_block = self.lists_by_block and self.worlds <= MERGED_WORLDS
+        if by_block:
+            first = catalogue.LIST_BY_BLOCK
+        if self.culls:
+            first = catalogue.CLUSTERS_BY_BLOCK if by_block else catalogue.LISTING_BY_CLUSTERS
+        if not self.model.nsearch:
+            return (first, last)
         if self.worlds <= MERGED_WORLDS:
-            first = catalogue.LIST_BY_BLOCK if self.lists_by_block else first
             depth = catalogue.DEPTH_BY_WARP if self.spreads_searches else depth
         if self.worlds <= SPREAD_WORLDS:
             touch = catalogue.TOUCH_IN_EIGHT if self.spreads_searches else touch

@@ -19,7 +19,7 @@ from simengine.physics.solvers.solve_pgs import SOLVE_PGS
 from simengine.plan.catalogue import SCAN_KERNEL
 from simengine.plan.evaluation import Evaluation, plan_evaluation
 from simengine.plan.issue import Issue, Issuing
-from simengine.plan.scratch import lanes_of_islands, lanes_of_world
+from simengine.plan.scratch import lanes_of_islands, lanes_of_world, works_in_blocks
 from simengine.plan.selection import (
     FEWEST_ENTRIES_OF_A_BLOCK,
     FEWEST_PAIRS_OF_A_BLOCK,
@@ -148,7 +148,8 @@ class StepPlan:
         by_block = spreads and not model.nhfield and model.sizes["ncand"] >= FEWEST_PAIRS_OF_A_BLOCK
         counting = spreads and self.lanes < LANE_CLASSES[-1]
         by_warp = counting and not model.finds_pairs and model.sizes["ncand"] >= FEWEST_PAIRS_OF_A_WARP
-        counts = by_block, spreads, by_warp
+        culls = spreads and model.nmeeting > 0 and not model.finds_pairs and not works_in_blocks(model)
+        counts = by_block, spreads, by_warp, culls
         forms = matrix, dual, tiles, branches, self._has_lengths_by_block, warps, *counts, by_stages
         return plan_evaluation(Selection(model, worlds, integrator, wanted, ahead, *forms), rk_stage)
 

@@ -79,7 +79,10 @@ def without_kinds(kernel: Kernel, hfields: bool, searches: bool) -> Kernel:
         kernel: a kernel.
         hfields, searches: whether the model has pairs with height fields, and pairs that need a search.
     """
-    listing = {catalogue.COLLISION_GENERAL: ("HFIELDS", "SEARCHES"), catalogue.COLLISION_LIST: ("HFIELDS",)}
+    listing = {
+        **dict.fromkeys((catalogue.COLLISION_GENERAL, catalogue.LIST_CULLED), ("HFIELDS", "SEARCHES")),
+        catalogue.COLLISION_LIST: ("HFIELDS",),
+    }
     kinds = next((listing[stage] for stage in kernel.stages if stage in listing), ())
     there = {"HFIELDS": hfields, "SEARCHES": searches}
     missing = tuple(kind for kind in kinds if not there[kind])
@@ -206,7 +209,8 @@ def with_largest_faces() -> tuple[Kernel, ...]:
 def without_some_kinds() -> tuple[Kernel, ...]:
     """Every variant without the code for some kinds of pairs."""
     alone = (catalogue.single(catalogue.COLLISION_GENERAL), catalogue.COUNTING_BY_WARP)
-    listing = (catalogue.POSITION_GENERAL, *alone, catalogue.SEARCHES[0])
+    culled = (catalogue.LISTING_BY_CLUSTERS, catalogue.CLUSTERS_BY_BLOCK)
+    listing = (catalogue.POSITION_GENERAL, *alone, catalogue.SEARCHES[0], *culled)
     variants = (without_kinds(k, *kinds) for k in listing for kinds in product((False, True), repeat=2))
     return tuple(dict.fromkeys(variant for variant in variants if variant not in listing))
 

@@ -6,7 +6,9 @@ registers and instruction fetches even in models that never run it. It lists the
 lane has one, and keeps what it finds for the narrowphase. Where shapes overlap, all lanes share the search of a pair.
 
 `collision_list`, `collision_distance`, `collision_depth`, `collision_touch` and `collision_count` do the same one after
-another, so that each lane of a GPU has a search, whichever world it belongs to.
+another, so that each lane of a GPU has a search, whichever world it belongs to. `list_culled` takes the place of
+`collision_list` in models of many candidate pairs, most of whose geoms are far from each other: it looks at the pairs
+of two clusters of geoms only where their boxes meet.
 """
 
 from dataclasses import replace
@@ -45,6 +47,12 @@ COLLISION_LIST = Stage(
     collides="counted",
     shares=("convex", "hfield"),
     flops=60,
+)
+LIST_CULLED = replace(
+    COLLISION_LIST,
+    name="list_culled",
+    scratch=(("waiting", (128,)), ("boxes", ("nboxes",)), ("near_bits", ("nbits",))),
+    shares=("convex", "hfield", "collision_list"),
 )
 COLLISION_DISTANCE = Stage(
     name="collision_distance",
