@@ -10,6 +10,7 @@ import numpy as np
 import simengine
 from benchmarks.features.probes import pair
 from benchmarks.models import ASSETS
+from benchmarks.scaling_models import crowded_arm, furnished_room
 
 BODIES = (0, 1, 3, 5)
 """Free bodies beside the comb: nv is 7, 13, 25 and 37."""
@@ -90,6 +91,13 @@ def states(model: simengine.Model, worlds: int) -> np.ndarray:
     return qpos
 
 
+def rooms() -> Iterator[tuple[str, str]]:
+    """Models whose geoms are in clusters: of few pairs and of many, and with pairs that need a search."""
+    yield "crowded arm", crowded_arm(48)
+    yield "room", furnished_room(256)
+    yield "room of searches", furnished_room(256).replace('type="capsule"', 'type="cylinder"')
+
+
 def shared_models() -> Iterator[tuple[str, mujoco.MjModel]]:
     """Models of the tests, each row and pair type among them, with every solver and integrator."""
     from tests import models
@@ -101,6 +109,8 @@ def shared_models() -> Iterator[tuple[str, mujoco.MjModel]]:
     yield "pusher", mujoco.MjModel.from_xml_path(str(ASSETS / "pusher.xml"))
     yield "mesh", mujoco.MjModel.from_xml_string(pair("plane", "mesh"))
     yield "medley", mujoco.MjModel.from_xml_string(medley.medley(28))
+    for name, text in rooms():
+        yield name, mujoco.MjModel.from_xml_string(text)
     heap, tower = islands.heap(20), islands.heap(48, clump=16, rise=0.15)
     variations: tuple[tuple[str, str, str, int], ...] = (
         *(("linkage", models.OWN["linkage"], "solver", int(s)) for s in (solvers.mjSOL_CG, solvers.mjSOL_PGS)),

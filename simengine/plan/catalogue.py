@@ -26,7 +26,7 @@ from simengine.physics.constraints.constraint_general import CONSTRAINT_GENERAL
 from simengine.physics.dynamics.unconstrained import UNCONSTRAINED
 from simengine.physics.kinematics.com_pos import COM_POS
 from simengine.physics.kinematics.guard import GUARD
-from simengine.physics.kinematics.kinematics import KINEMATICS
+from simengine.physics.kinematics.kinematics import KINEMATICS, KINEMATICS_OF_MANY
 from simengine.physics.kinematics.sites import SITES
 from simengine.physics.sensors.acc_bias import ACC_BIAS
 from simengine.physics.sensors.body_forces import BODY_FORCES
@@ -163,6 +163,20 @@ def poses(general: bool, sites: bool = True) -> Kernel:
     return POSES_GENERAL if sites else POSES_SITELESS
 
 
+def with_geoms_in_memory(poses: Kernel) -> Kernel:
+    """A kernel of kinematics that writes the frames of geoms to memory, for models of many geoms.
+
+    A geom takes twelve words: with those of a thousand in shared memory, a multiprocessor has room for four worlds.
+    """
+    stages = tuple(KINEMATICS_OF_MANY if stage is KINEMATICS else stage for stage in poses.stages)
+    direct = (poses.direct or frozenset()) | {"geom_xpos", "geom_xmat"}
+    return replace(poses, name=f"{poses.name}_of_many", stages=stages, direct=direct)
+
+
+POSES_OF_MANY = tuple(map(with_geoms_in_memory, (POSES, POSES_GENERAL, POSES_SITELESS)))
+"""Every kernel of kinematics for models of many geoms."""
+
+
 def position_in_two(general: bool, sites: bool = True) -> tuple[Kernel, Kernel]:
     """Guard and kinematics, then contact counts, for which `smooth` need not wait."""
     return poses(general, sites), single(COLLISION_GENERAL if general else COLLISION)
@@ -269,6 +283,7 @@ def step_kernels(integrator: str, solver: str = SOLVE_NEWTON_UNILATERAL.name) ->
         POSITION_SITELESS,
         POSES_SITELESS,
         POSES_SITES,
+        *POSES_OF_MANY,
         TENDONS_BY_BLOCK,
         *SEARCHES,
         LIST_BY_BLOCK,

@@ -158,7 +158,10 @@ class Selection:
             poses = catalogue.POSES_SITES if self._reads_sites else catalogue.POSES
             return (poses, catalogue.TENDONS_BY_BLOCK, *counts)
         if (self.culls or self.model.nsearch) and not works_in_blocks(self.model):
-            return (*fitting(self.model, catalogue.poses(general, self._reads_sites)), *self._searches)
+            poses = catalogue.poses(general, self._reads_sites)
+            if self.culls and not self.model.has_islands:
+                poses = catalogue.with_geoms_in_memory(poses)
+            return (*fitting(self.model, poses), *self._searches)
         if self.counts_by_warp and general and not works_in_blocks(self.model):
             return (*fitting(self.model, catalogue.poses(True, self._reads_sites)), catalogue.COUNTING_BY_WARP)
         if self.merged:

@@ -9,6 +9,7 @@ from simengine.backends.host import HostBackend
 from simengine.model import ModelTable, load_table
 from simengine.model.clusters import LEAST_SAVED, operations
 from simengine.plan.issue import decide_issuing
+from simengine.plan.scratch import scratch_plan
 from simengine.plan.step_plan import plan_step
 from tests.emission.test_memory import GpuOnPaper
 from tests.helpers.islands import heap
@@ -38,10 +39,11 @@ def test_a_gpu_lists_pairs_by_clusters_and_counts_behind(source: str, worlds: in
     model = load_table(source)
     on_gpu = names(model, worlds, GpuOnPaper())
     assert (listing in on_gpu, COUNT in on_gpu) == (True, True)
+    assert any(name.startswith("poses") and name.endswith("_of_many") for name in on_gpu)
     assert any("depth" in name for name in on_gpu) == (model.nsearch > 0)
     assert {"position", "position_general", "position_siteless"}.isdisjoint(on_gpu)
     for other in (names(model, worlds, HostBackend()), names(model, worlds, GpuOnPaper(), "stages")):
-        assert not any("culled" in name for name in other)
+        assert not any("culled" in name or name.endswith("_of_many") for name in other)
 
 
 @pytest.mark.parametrize("source", [str(gymnasium_path("humanoid")), heap(12), furnished_room(16)])
@@ -57,3 +59,13 @@ def test_clusters_save_most_tests_in_a_room(geoms: int) -> None:
     assert operations(model.mj, model.arrays) < (1 - LEAST_SAVED) * model.ncand
     if geoms == 1024:
         assert operations(model.mj, model.arrays) < model.ncand / 7
+
+
+def test_shared_memory_does_not_grow_with_the_geoms_of_a_room() -> None:
+    gpu, words = GpuOnPaper(), list[int]()
+    for geoms in (256, 1024):
+        model = load_table(furnished_room(geoms))
+        plan = plan_step(model, 4096, gpu, "float32", decide_issuing([model], gpu, "auto", "auto", {}), shards=1)
+        poses = next(kernel for kernel in plan.kernels(frozenset()) if kernel.name.startswith("poses"))
+        words.append(scratch_plan(poses, model.sizes, 0, gpu).words)
+    assert words[0] == words[1] < 1024

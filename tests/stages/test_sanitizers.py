@@ -25,9 +25,10 @@ from tests.stages.harness_sanitizer import Edit, build, execute, record, support
 
 pytestmark = [pytest.mark.sanitizer]
 
-_OWN_MODELS = (*ISLAND_KERNELS, catalogue.LISTING_BY_CLUSTERS, catalogue.CLUSTERS_BY_BLOCK)
+_OF_ROOMS = (*catalogue.POSES_OF_MANY, catalogue.LISTING_BY_CLUSTERS, catalogue.CLUSTERS_BY_BLOCK)
+_OWN_MODELS = (*ISLAND_KERNELS, *_OF_ROOMS)
 KERNELS = [kernel for kernel in all_kernels() if kernel not in _OWN_MODELS]
-"""What solves worlds island by island, or lists pairs by clusters, is run on its own models; see
+"""What solves worlds island by island, or is for rooms of many geoms, is run on its own models; see
 test_island_sanitizers.py and test_clusters.py."""
 
 WORLDS = {"ant": 4, "pile": 2, "swimmer": 3, "tendons": 3, "actuators": 3, "dual": 2, "linkage": 2, "rollers": 2} | {

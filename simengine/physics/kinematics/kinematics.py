@@ -1,5 +1,7 @@
 """Forward kinematics: frames of bodies, joints and geoms."""
 
+from dataclasses import replace
+
 from simengine.physics.stage import Stage
 
 KINEMATICS = Stage(
@@ -9,3 +11,7 @@ KINEMATICS = Stage(
     flops=220,
     jax="kinematics_jax:kinematics",
 )
+KINEMATICS_OF_MANY = replace(
+    KINEMATICS, name="kinematics_of_many", shares=("kinematics",), scratch=(("piece", (12 * 32,)),), jax=""
+)
+"""The same for models of so many geoms that their frames are in memory from the start."""
