@@ -24,7 +24,7 @@ LEAST_SAVED = 0.5
 """Part of the tests that clusters must save where the model is at rest: bodies that move may come near more."""
 
 MOST_WORDS = 4096
-"""Words of shared memory that a world's clusters and candidate pairs may take: 14 worlds fit on a multiprocessor."""
+"""Words of shared memory that a world's clusters and candidate pairs may take: 13 worlds fit on a multiprocessor."""
 
 _ROUNDING = 1e-5
 """Room that a box leaves round what stands still, relative to the model's size. The positions of kernels are rounded to
