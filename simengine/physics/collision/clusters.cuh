@@ -1,5 +1,5 @@
-// Near pairs by clusters of geoms, for models with so many candidate pairs that most lanes would find spheres apart; see
-// simengine/model/clusters.py.
+// Near pairs by clusters of geoms, for models with so many candidate pairs that most lanes would find spheres apart;
+// see simengine/model/clusters.py.
 //
 //   (1) a box round each cluster that moves; those of clusters that stand still are in the model table
 //   (2) lanes over pairs of clusters: those whose boxes meet wait until each lane has one

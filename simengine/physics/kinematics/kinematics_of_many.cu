@@ -1,6 +1,6 @@
 // The same as kinematics.cu, with the same operations, for so many geoms that their frames would fill the memory that
-// lanes share. They are made a piece at a time, so that neighbouring lanes write neighbouring words of memory. Frames of
-// bodies are found as there: with a function for both, compilers would make other code for small models.
+// lanes share. They are made a piece at a time, so that neighbouring lanes write neighbouring words of memory. Frames
+// of bodies are found as there: with a function for both, compilers would make other code for small models.
 
 #define GEOMS_OF_A_PIECE 32
 

@@ -57,8 +57,8 @@ DEVICE_CALL void put_face(Polytope& p, int face, int a, int b, int c) {
   p.alive[face] = 1;
 }
 
-// Support points v and v + 1 of the difference, along dir and along -dir. The lanes of a team share the work: each finds
-// the support point of one shape in one direction.
+// Support points v and v + 1 of the difference, along dir and along -dir. The lanes of a team share the work: each
+// finds the support point of one shape in one direction.
 template <typename Team>
 DEVICE void supports(const Difference& d, const real* dir, int v, SupportVertices<Team>& vertices, real* there,
                      real* back) {

@@ -1,5 +1,5 @@
-// The simplex of a search, the constants of the search for the distance of two cores (gjk.cuh), and who searches for the
-// depth of those that overlap (epa.cuh).
+// The simplex of a search, the constants of the search for the distance of two cores (gjk.cuh), and who searches for
+// the depth of those that overlap (epa.cuh).
 #pragma once
 
 #if REAL_IS_FLOAT
