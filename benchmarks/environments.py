@@ -12,10 +12,11 @@ For each task and number of worlds it measures
 
 The bare steps are the difference between a loop whose steps make the physics twice, on the same states, and the loop
 itself. All times are medians over repeats [ms a step of all worlds]. The two loops take turns, and each turn gives a
-share of the bare steps that a step takes beyond them, whose quartiles are given. On backend "host" the calls of the
-engine's steps have a clock of their own, so that the loop itself gives both. On a CPU that has other work, `--clock
-processor` times the processor instead of the wall, and the difference of two loops. On c idle cores the share beyond
-the physics is then up to c times as large, since the physics has all cores and the rest often one.
+share of the bare steps that a step takes beyond them, whose quartiles are given. On backend "host" calls of bare steps
+have a clock of their own, so that a turn takes them from that clock, as the difference of the two loops, and a whole
+step from the wall's. On a CPU that has other work, `--clock processor` times the processor instead of the wall, and the
+difference of two loops. On c idle cores the share beyond the physics is then up to c times as large where XLA computes
+it, since the physics has all cores and the rest often one.
 """
 
 from __future__ import annotations
@@ -67,14 +68,21 @@ def times_of(
     return found
 
 
-def times_by_calls(run: Callable[[], Any], steps: int, repeats: int) -> tuple[list[float], list[float]]:
-    """Times of a loop of `steps` steps on backend "host", and those of the engine's calls in it [ms a step]."""
+def times_by_calls(runs: dict[str, Callable[[], Any]], steps: int, repeats: int) -> tuple[list[float], list[float]]:
+    """Times of the loop "step" on backend "host", and those of bare steps in the loop "twice" [ms a step].
+
+    The clock of bare steps also has those of environments that make theirs in a call of their own, in both loops.
+    """
     walls, calls = list[float](), list[float]()
     for _ in range(repeats + 1):  # the first one warms up
-        began, before = perf_counter(), time_of_steps()
-        jax.block_until_ready(run())
+        clocks = [time_of_steps()]
+        began = perf_counter()
+        jax.block_until_ready(runs["step"]())
         walls.append((perf_counter() - began) / steps * 1e3)
-        calls.append((time_of_steps() - before) / steps * 1e3)
+        clocks.append(time_of_steps())
+        jax.block_until_ready(runs["twice"]())
+        clocks.append(time_of_steps())
+        calls.append((clocks[2] - 2 * clocks[1] + clocks[0]) / steps * 1e3)
     return walls[1:], calls[1:]
 
 
@@ -157,14 +165,12 @@ def row(full: str, worlds: int, options: argparse.Namespace) -> dict[str, Any]:
     env = PureEnv(task, options.backend, max_episode_steps=spec.max_episode_steps)
     runs = loops(env, worlds, options.steps)
     by_calls = env.backend == "host" and options.clock == "wall" and calls_exist()
-    once = runs["step"]
+    from_python = {f"array {kind}": stepped(full, worlds, env.backend, kind, options.steps) for kind in options.array}
+    times = times_of(
+        from_python if by_calls else runs | from_python, options.steps, options.repeats, CLOCKS[options.clock]
+    )
     if by_calls:
-        runs.clear()
-    for kind in options.array:
-        runs[f"array {kind}"] = stepped(full, worlds, env.backend, kind, options.steps)
-    times = times_of(runs, options.steps, options.repeats, CLOCKS[options.clock])
-    if by_calls:
-        times["step"], bare = times_by_calls(once, options.steps, options.repeats)
+        times["step"], bare = times_by_calls(runs, options.steps, options.repeats)
         physics = statistics.median(bare)
     else:
         bare = [twice - step for step, twice in zip(times["step"], times["twice"], strict=True)]

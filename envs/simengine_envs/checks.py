@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from simengine import BatchState
 from simengine.errors import did_you_mean
+from simengine_envs.sums import sum_of_arrays
 from simengine_envs.task import Task
 
 Values = dict[str, jax.Array]
@@ -73,10 +74,7 @@ class Checks:
         for name, value in terms.items():
             array = self.array(f"reward term {name!r}", value, (count,)).astype(dtype)
             weighted[name] = array * self._weights[name] if name in self._weights else array
-        total = jnp.zeros(count, dtype)
-        for value in weighted.values():
-            total = total + value
-        return weighted, total
+        return weighted, sum_of_arrays(list(weighted.values()))
 
     def memory(self, values: Mapping[str, Any], known: Values | None) -> Values:
         """The memory after changes. Raises ValueError for a name, shape or type that `start` did not give."""

@@ -20,9 +20,10 @@ from simengine_envs.draw import Draw, Purpose, keys_of, of_episodes
 from simengine_envs.restarts import Last, of_worlds, restarted_by_rounds, restarted_in_all
 from simengine_envs.results import EnvState, StepResult
 from simengine_envs.rounding import rounded, unknown_zero
+from simengine_envs.rows import repeated
 from simengine_envs.snapshot import Snapshot
 from simengine_envs.task import Task, Values
-from simengine_envs.written import written_for
+from simengine_envs.written import for_chain, written_for
 
 # These fields are zero after a reset, since only mj_rnePostConstraint computes them and Gymnasium's reset calls only
 # mj_forward. Each is (nbody, 6).
@@ -31,7 +32,8 @@ POST_CONSTRAINT_FIELDS = frozenset({"cacc", "cfrc_int", "cfrc_ext"})
 
 # Backends on which every step computes starts of episodes in all worlds and takes them where a mask says. Dynamics, and
 # what follows from masses, are computed in the worlds of the mask only. On other backends a loop starts the episodes,
-# those of few worlds at a time where there are many. A GPU would wait in it for the host to look at the mask.
+# those of few worlds at a time where there are many. A GPU would wait in it for the host to look at the mask. On a
+# CPU one call computes starts, too, where it can compute a whole step (`simengine_envs.lanes`).
 RESTARTS_UNDER_MASK = frozenset({"cuda"})
 
 
@@ -272,10 +274,10 @@ class PureEnv:
         values = dict(self._checks.named("start", self.task.start(self.model, draw, last)))
         params = {**kept, **self._table_fields(values.pop("params", {}), mask, kept)}
         memory = self._checks.memory(values.pop("memory", {}), None)
-        fresh = simengine.initial_state(self.model, self.dtype, num_worlds=count)
+        initial = simengine.initial_state(self.model, self.dtype, num_worlds=1)
+        nothing = jnp.zeros((1, self.action_size), self.dtype), jnp.zeros(1, self.dtype), jnp.zeros(1, bool)
+        fresh, (action, total, ended) = repeated((initial, nothing), count)
         worlds = self._replaced(fresh, values)
-        action = jnp.zeros((count, self.action_size), self.dtype)
-        total, ended = jnp.zeros(count, self.dtype), jnp.zeros(count, bool)
         return EnvState(
             worlds, self._evaluated(worlds, params, mask), params, memory, action, keys, episodes, zero, total, ended
         )
@@ -307,7 +309,7 @@ class PureEnv:
                 name: said.get(name, jnp.zeros((len(mask), *v.shape[1:]), v.dtype)) for name, v in info.items()
             }
 
-        if self.backend in RESTARTS_UNDER_MASK:
+        if self.backend in RESTARTS_UNDER_MASK or for_chain():
             return restarted_in_all(state, info, mask, begin)
         return restarted_by_rounds(state, info, mask, begin, rows_of_all=self.backend != "host")
 

@@ -17,6 +17,8 @@ import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from simengine.xla import host_calls
+from simengine_envs.lanes.chain import in_chain
+from simengine_envs.lanes.values import NotInLanes
 from simengine_envs.sums import sum_of_last
 from simengine_envs.written import for_processor
 
@@ -37,9 +39,18 @@ def rounded(function: Callable[..., Any], nought: jax.Array, *arguments: Any) ->
         nought: () uint32, which is zero although the compiler cannot know it; see `unknown_zero`.
         arguments: its arguments.
     """
-    traced, shapes = jax.make_jaxpr(function, return_shape=True)(*arguments)
-    results = _Evaluation(nought).run(traced.jaxpr, traced.consts, jax.tree.leaves(arguments))
-    return jax.tree.unflatten(jax.tree.structure(shapes), results)
+
+    def by_xla(nought: jax.Array, *own: Any) -> Any:
+        traced, shapes = jax.make_jaxpr(function, return_shape=True)(*own)
+        results = _Evaluation(nought).run(traced.jaxpr, traced.consts, jax.tree.leaves(own))
+        return jax.tree.unflatten(jax.tree.structure(shapes), results)
+
+    if for_processor() and host_calls.calls_exist():
+        try:
+            return in_chain(function, by_xla, nought, *arguments)
+        except NotInLanes:
+            pass
+    return by_xla(nought, *arguments)
 
 
 def unknown_zero(keys: jax.Array) -> jax.Array:
@@ -93,7 +104,9 @@ class _Evaluation:
                 return [_sum(values[0], params["axes"])]
             if name == "dot_general":
                 return [self._product(*values, **params)]
-            if name in _ARITHMETIC:
+            if name in _ARITHMETIC or (
+                name == "exp" and for_processor()
+            ):  # of whose products XLA makes one exponential
                 return [self._alone(_bound(equation, values)[0])]
         return _bound(equation, values)
 

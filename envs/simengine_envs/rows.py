@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from simengine.xla import host_calls
-from simengine_envs.written import for_processor
+from simengine_envs.written import for_chain, for_processor
 
 
 def first_rows(mask: jax.Array, most: int) -> tuple[jax.Array, jax.Array]:
@@ -32,6 +32,13 @@ def take_rows(tree: Any, chosen: jax.Array) -> Any:
     return jax.tree.unflatten(structure, [_like(x, old) for x, old in zip(taken, leaves, strict=True)])
 
 
+def repeated(tree: Any, count: int) -> Any:
+    """Arrays (count, ...) with the one row of arrays (1, ...) in every place."""
+    if _by_calls():
+        return take_rows(tree, jnp.zeros(count, jnp.int32))
+    return jax.tree.map(lambda x: jnp.broadcast_to(x, (count, *x.shape[1:])), tree)
+
+
 def put_rows(tree: Any, chosen: jax.Array, rows: Any) -> Any:
     """Arrays (n, ...) with other rows (k, ...) of some worlds (k,). Numbers that are no world are left out."""
     if not _by_calls():
@@ -43,7 +50,7 @@ def put_rows(tree: Any, chosen: jax.Array, rows: Any) -> Any:
 
 
 def _by_calls() -> bool:
-    return for_processor() and host_calls.calls_exist()
+    return for_processor() and host_calls.calls_exist() and not for_chain()
 
 
 def _words(array: jax.Array) -> jax.Array:

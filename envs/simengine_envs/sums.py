@@ -7,11 +7,15 @@ no concatenation on a CPU, and long ones are custom calls.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import reduce
+from operator import add
+
 import jax
 import jax.numpy as jnp
 
 from simengine.xla import host_calls
-from simengine_envs.written import for_processor
+from simengine_envs.written import for_chain, for_processor
 
 _MOST_NAMED = 32  # numbers of a sum that are operands of their own; the code of more is large, and seldom in a cache
 
@@ -21,7 +25,7 @@ def sum_of_last(values: jax.Array) -> jax.Array:
     if not values.shape[-1]:
         return jnp.zeros(values.shape[:-1], values.dtype)
     if for_processor():
-        if values.shape[-1] <= _MOST_NAMED:
+        if values.shape[-1] <= _MOST_NAMED or for_chain():
             return _sum_of([values[..., i] for i in range(values.shape[-1])])
         if values.dtype in (jnp.float32, jnp.float64) and host_calls.calls_exist():
             return host_calls.sum_of_last(values)
@@ -39,6 +43,17 @@ def _sum_of(parts: list[jax.Array]) -> jax.Array:
         pairs = [one + other for one, other in zip(parts[:half], parts[half : 2 * half], strict=True)]
         parts = [*pairs, *parts[2 * half :]]
     return parts[0]
+
+
+def sum_of_arrays(arrays: Sequence[jax.Array]) -> jax.Array:
+    """The sum of arrays of one shape and type, each added to those before it.
+
+    On a CPU it is a call where it can be one. XLA would compute the arrays once more inside the kernel of their sum.
+    """
+    called = for_processor() and host_calls.calls_exist() and not for_chain()
+    if called and len(arrays) > 1 and arrays[0].dtype in (jnp.float32, jnp.float64):
+        return host_calls.sum_of_arrays(arrays)
+    return reduce(add, arrays)
 
 
 def sum_of_each(values: jax.Array) -> jax.Array:

@@ -133,3 +133,14 @@ def bits_keys(keys: jax.Array, number: int) -> jax.Array:
     if jax.random.key_impl(keys) == _IN_CALLS:
         return jax.random.wrap_key_data(jax.random.key_data(keys), impl=_in_calls_after(number))
     return jax.vmap(lambda key: jax.random.fold_in(key, number))(keys)
+
+
+def is_ours(impl: Any) -> bool:
+    """Whether keys are of a generator of this module."""
+    return str(impl.name).startswith(f"{NAME}_")
+
+
+def word_of(impl: Any) -> int | None:
+    """The word with which keys of `bits_keys` are folded by the call that draws; None for other keys."""
+    _, _, word = str(impl.name).partition(f"{NAME}_called_")
+    return int(word) if word else None

@@ -22,3 +22,21 @@ def written_for(backend: str) -> Iterator[None]:
 def for_processor() -> bool:
     """Whether functions are traced for the engine's kernels on a CPU."""
     return _backend.get() == "host"
+
+
+_in_chain = ContextVar("_in_chain", default=False)
+
+
+@contextmanager
+def written_for_chain() -> Iterator[None]:
+    """Trace functions for one custom call, in which there are no loops; see `simengine_envs.lanes`."""
+    token = _in_chain.set(True)
+    try:
+        yield
+    finally:
+        _in_chain.reset(token)
+
+
+def for_chain() -> bool:
+    """Whether functions are traced for one custom call."""
+    return _in_chain.get()

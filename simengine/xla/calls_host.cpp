@@ -133,8 +133,33 @@ static ffi::Error sum_of_last(ffi::AnyBuffer numbers, ffi::Result<ffi::AnyBuffer
   return ffi::Error::Success();
 }
 
+// Sums of the entries of arrays of one shape, each added to those before it.
+template <class Real>
+static ffi::Error add_arrays(ffi::RemainingArgs& arrays, Real* sums, int64_t count) {
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    auto array = arrays.get<ffi::AnyBuffer>(i);
+    if (!array.has_value()) return array.error();
+    const Real* from = static_cast<const Real*>(array->untyped_data());
+    if (i == 0) {  // added to zero, -0 would be 0
+      std::copy(from, from + count, sums);
+    } else {
+      for (int64_t k = 0; k < count; ++k) sums[k] += from[k];
+    }
+  }
+  return ffi::Error::Success();
+}
+
+static ffi::Error sum_of_arrays(ffi::RemainingArgs arrays, ffi::Result<ffi::AnyBuffer> sums) {
+  const int64_t count = sums->element_count();
+  if (sums->element_type() == ffi::F32) return add_arrays(arrays, static_cast<float*>(sums->untyped_data()), count);
+  if (sums->element_type() == ffi::F64) return add_arrays(arrays, static_cast<double*>(sums->untyped_data()), count);
+  return ffi::Error::InvalidArgument("simengine adds float32 and float64");
+}
+
 XLA_FFI_DEFINE_HANDLER_SYMBOL(simengine_sum_of_last, sum_of_last,
                               ffi::Ffi::Bind().Arg<ffi::AnyBuffer>().Ret<ffi::AnyBuffer>());
+XLA_FFI_DEFINE_HANDLER_SYMBOL(simengine_sum_of_arrays, sum_of_arrays,
+                              ffi::Ffi::Bind().RemainingArgs().Ret<ffi::AnyBuffer>());
 XLA_FFI_DEFINE_HANDLER_SYMBOL(
     simengine_random_bits, random_bits,
     ffi::Ffi::Bind().Arg<ffi::Buffer<ffi::U32>>().Ret<ffi::AnyBuffer>().Attr<int64_t>("word"));

@@ -162,7 +162,8 @@ class _Engine:
         arrays += [jnp.asarray(own[name], dtype).reshape(count, -1) for name in call.params]
         if call.chooses:
             arrays.append(jnp.ones(count, jnp.int32) if worlds is None else worlds.astype(jnp.int32))
-        results = _undifferentiable(self, call)(*arrays)
+        run = folded(call, lambda count: self.call(count, call.dtype, call.params))
+        results = undifferentiable(self.backend, run)(*arrays)
         new = dict(zip(call.outputs, results, strict=False))
         fields = dict(zip(call.keep, results[len(call.outputs) :], strict=True))
         if not self._steps:
@@ -186,9 +187,8 @@ def _world_fields(keep: Iterable[str]) -> frozenset[str]:
     return names
 
 
-def _undifferentiable(engine: _Engine, call: Call) -> Callable[..., list[jax.Array]]:
-    """The custom call as a function of JAX, whose derivative is an error."""
-    run = folded(call, lambda count: engine.call(count, call.dtype, call.params))
+def undifferentiable(backend: str, run: Callable[..., list[jax.Array]]) -> Callable[..., list[jax.Array]]:
+    """A function that calls the engine's steps on a backend, with an error as its derivative."""
 
     @jax.custom_jvp
     def undifferentiable(*arrays: jax.Array) -> list[jax.Array]:
@@ -197,8 +197,7 @@ def _undifferentiable(engine: _Engine, call: Call) -> Callable[..., list[jax.Arr
     @undifferentiable.defjvp
     def _(primals: Any, tangents: Any) -> NoReturn:
         raise TypeError(
-            f"a step of backend {engine.backend!r} has no derivative; use simengine.make_step(model), which is written "
-            "in JAX"
+            f"a step of backend {backend!r} has no derivative; use simengine.make_step(model), which is written in JAX"
         )
 
     return undifferentiable

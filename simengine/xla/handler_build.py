@@ -7,8 +7,11 @@ from pathlib import Path
 
 from simengine.errors import BackendError
 from simengine.kernels.host_build import build_library
+from simengine.xla.lanes import enumeration
 
-_SOURCES = {"cpu": ("crew_host", "pace_host", "handler_host", "calls_host", "rows_host"), "CUDA": ("handler_cuda",)}
+_STEPS = ("crew_host", "pace_host", "memory_host", "work_host", "handler_host")
+_CHAINS = ("functions_host", "lanes_host", "chain_host")
+_SOURCES = {"cpu": (*_STEPS, "calls_host", "rows_host", *_CHAINS), "CUDA": ("handler_cuda",)}
 
 
 def build_handler(platform: str) -> Path:
@@ -21,8 +24,12 @@ def build_handler(platform: str) -> Path:
     """
     names = _SOURCES[platform]
     source = "\n".join((Path(__file__).parent / f"{name}.cpp").read_text() for name in names)
+    if platform == "cpu":
+        source = f"{enumeration()}\n{source}"
+    # square roots of vectors set no errno
+    options = ["-std=c++17", "-fno-math-errno", "-pthread", "-ldl", f"-I{_headers()}"]
     try:
-        return build_library(f"handler_{platform}", source, ["-std=c++17", "-pthread", "-ldl", f"-I{_headers()}"])
+        return build_library(f"handler_{platform}", source, options)
     except BackendError as error:
         raise BackendError(f"XLA's handler of steps inside JAX programs could not be compiled ({error})") from error
 

@@ -18,6 +18,7 @@ from simengine.xla.library import (
     JOIN,
     PUT_ROWS,
     RANDOM_BITS,
+    SUM_OF_ARRAYS,
     SUM_OF_LAST,
     TAKE_ROWS,
     handlers,
@@ -59,6 +60,12 @@ def sum_of_last(values: jax.Array) -> jax.Array:
     """
     kind = jax.ShapeDtypeStruct(values.shape[:-1], values.dtype)
     return jax.ffi.ffi_call(SUM_OF_LAST, kind, vmap_method="broadcast_all")(values)
+
+
+def sum_of_arrays(arrays: Sequence[jax.Array]) -> jax.Array:
+    """The sum of arrays of one shape and type, float32 or float64, each added to those before it."""
+    kind = jax.ShapeDtypeStruct(arrays[0].shape, arrays[0].dtype)
+    return jax.ffi.ffi_call(SUM_OF_ARRAYS, kind, vmap_method="broadcast_all")(*arrays)
 
 
 def first_rows(mask: jax.Array, most: int) -> tuple[jax.Array, jax.Array]:

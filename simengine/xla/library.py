@@ -21,8 +21,9 @@ TARGET = "simengine_step"
 """Name of the custom call on every platform."""
 
 RANDOM_BITS, FOLD_IN = "simengine_random_bits", "simengine_fold_in"
-JOIN, SUM_OF_LAST = "simengine_join", "simengine_sum_of_last"
+JOIN, SUM_OF_LAST, SUM_OF_ARRAYS = "simengine_join", "simengine_sum_of_last", "simengine_sum_of_arrays"
 FIRST_ROWS, TAKE_ROWS, PUT_ROWS = "simengine_first_rows", "simengine_take_rows", "simengine_put_rows"
+CHAIN = "simengine_chain"
 """Names of the custom calls of `host_calls`."""
 
 MAKE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
@@ -47,7 +48,8 @@ def handlers(platform: str) -> Any:
         library = _compiled(platform)
     atexit.register(library.simengine_close)
     jax.ffi.register_ffi_target(TARGET, jax.ffi.pycapsule(library.simengine_step), platform=platform)
-    for name in (RANDOM_BITS, FOLD_IN, JOIN, SUM_OF_LAST, FIRST_ROWS, TAKE_ROWS, PUT_ROWS):
+    names = RANDOM_BITS, FOLD_IN, JOIN, SUM_OF_LAST, SUM_OF_ARRAYS, FIRST_ROWS, TAKE_ROWS, PUT_ROWS, CHAIN
+    for name in names:
         if hasattr(library, name):
             jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(getattr(library, name)), platform=platform)
     return library

@@ -11,7 +11,9 @@ import pytest
 
 from simengine.xla import host_calls
 from simengine_envs import PureEnv
-from simengine_envs.rows import first_rows, put_rows, take_rows
+from simengine_envs.lanes.values import NotInLanes
+from simengine_envs.rows import first_rows, put_rows, repeated, take_rows
+from simengine_envs.sums import sum_of_arrays
 from simengine_envs.tasks.inverted_pendulum import InvertedPendulum
 from simengine_envs.written import written_for
 
@@ -24,7 +26,13 @@ def numbers(rows: int) -> np.ndarray:
 
 @pytest.mark.skipif(not host_calls.calls_exist(), reason="needs a C++ compiler")
 @pytest.mark.parametrize("worlds", [1, 64, 256])
-def test_starts_of_episodes_put_rows_by_one_call(worlds: int) -> None:
+def test_starts_of_episodes_put_rows_by_one_call(monkeypatch: pytest.MonkeyPatch, worlds: int) -> None:
+    """Where a step is no chain."""
+
+    def refused(*_: Any) -> None:
+        raise NotInLanes
+
+    monkeypatch.setattr("simengine_envs.rounding.in_chain", refused)
     with jax.enable_x64(False):
         env = PureEnv(InvertedPendulum(), "host", max_episode_steps=10)
         state = jax.eval_shape(env.reset, np.arange(worlds, dtype=np.uint32))[0]
@@ -70,3 +78,25 @@ def test_rows_under_vmap() -> None:
     expected = x.copy()
     expected[0, 0] = expected[1, [2, 1]] = 0
     np.testing.assert_array_equal(found, expected)
+
+
+@FORMS
+def test_one_row_is_repeated(backend: str) -> None:
+    row: dict[str, Any] = {"x": numbers(1), "mask": np.array([True]), "count": np.array([[3, 4]], np.int32)}
+    with written_for(backend):
+        found = jax.jit(repeated, static_argnums=1)(row, 5)
+    for name, value in row.items():
+        assert found[name].dtype == value.dtype
+        np.testing.assert_array_equal(found[name], np.repeat(value, 5, axis=0))
+
+
+@FORMS
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_arrays_are_added_in_order(backend: str, dtype: str) -> None:
+    terms = [np.asarray([3.0, -0.0, np.nan], dtype) * np.asarray(scale, dtype) for scale in (1e8, 1.0, 1e-8)]
+    with jax.enable_x64(dtype == "float64"), written_for(backend):
+        found = jax.jit(sum_of_arrays)(terms)
+    assert found.dtype == dtype
+    expected = (terms[0] + terms[1]) + terms[2]
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(np.signbit(found[:2]), np.signbit(expected[:2]))
