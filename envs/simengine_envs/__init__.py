@@ -4,6 +4,7 @@
     snapshot      `Snapshot`, what the functions of a task see
     sums, rounding, rows
                   bits that do not depend on the number of worlds; rows of a few worlds
+    lanes         a step on a CPU in one custom call
     draw          `Draw`, random numbers by seed, world, episode, step and draw
     pure          `PureEnv`, a task in many worlds as pure functions
     mixed_task, mixed_pure, mixed

@@ -11,6 +11,7 @@
     handler_build compiles the handlers, which XLA calls
     library       registers them
     host_calls    random numbers, joined arrays and rows of few worlds as custom calls on a CPU
+    chains, lanes programs before and after calls of the engine, in one custom call on a CPU, and their operations
     python_handlers, call_frame
                   handlers in Python, for machines without a C++ compiler
 
