@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -10,8 +11,9 @@ import numpy as np
 
 from simengine.xla.calls import Call, registered
 from simengine.xla.functions import undifferentiable
+from simengine.xla.handler_build import PROGRAMS_RUN_IN
 from simengine.xla.invweights import WeightsCall
-from simengine.xla.lanes import OPERATIONS
+from simengine.xla.lanes import OPERATIONS, enumeration
 from simengine.xla.library import CHAIN, TARGET
 from simengine_scheduler.native.cache import digest
 
@@ -52,5 +54,14 @@ def run_chain(
         places: for arrays over which they store results of their shapes and types, the numbers of these.
     """
     run = jax.ffi.ffi_call(CHAIN, list(results), input_output_aliases=places)
-    number = int(digest(repr(kinds), program.tobytes().hex())[:15], 16)
+    number = int(digest(repr(kinds), program.tobytes().hex(), _meaning())[:15], 16)
     return list(run(*arrays, kinds=np.array(kinds, np.int64), number=np.int64(number), program=program))
+
+
+def _meaning() -> str:
+    """What the numbers of a program mean.
+
+    It is part of a chain's number, since XLA's cache of compiled programs may have chains of another version.
+    """
+    folder = Path(__file__).parent
+    return digest(enumeration(), *((folder / f"{name}.cpp").read_text() for name in PROGRAMS_RUN_IN))

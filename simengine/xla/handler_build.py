@@ -10,8 +10,10 @@ from simengine.kernels.host_build import build_library
 from simengine.xla.lanes import enumeration
 
 _STEPS = ("crew_host", "pace_host", "memory_host", "work_host", "handler_host")
-_CHAINS = ("functions_host", "lanes_host", "chain_host")
-_SOURCES = {"cpu": (*_STEPS, "calls_host", "rows_host", *_CHAINS), "CUDA": ("handler_cuda",)}
+PROGRAMS_RUN_IN = ("functions_host", "lanes_host", "chain_host")
+"""Sources that say what the programs of chains mean."""
+
+_SOURCES = {"cpu": (*_STEPS, "calls_host", "rows_host", *PROGRAMS_RUN_IN), "CUDA": ("handler_cuda",)}
 
 
 def build_handler(platform: str) -> Path:

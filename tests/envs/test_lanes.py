@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ import numpy as np
 import pytest
 
 import simengine
-from simengine.xla import host_calls
+from simengine.xla import chains, host_calls
 from simengine.xla.chains import CHAIN
 from simengine_envs import PureEnv, rounding
 from simengine_envs.lanes.chain import in_chain
@@ -201,6 +202,27 @@ def test_a_step_is_one_call(task: Task) -> None:
     text = lowered(task)
     assert text.count("target_name=") == text.count(f"target_name={CHAIN}") == 1
     assert "while" not in text
+
+
+def test_a_chain_is_another_one_where_numbers_of_operations_mean_something_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """XLA's cache of compiled programs outlives a version of the engine."""
+
+    env = PureEnv(CartPoleSwingUp(), "host")
+    state = jax.eval_shape(env.reset, np.arange(8, dtype=np.uint32))[0]
+
+    def number() -> str:
+        jax.clear_caches()
+        lowered = jax.jit(lambda *own: env.step(*own)).lower(state, jax.ShapeDtypeStruct((8, 1), "float32"))
+        text = lowered.as_text()
+        found: str = re.findall(r"number = (-?\d+)", text[text.index(CHAIN) :])[0]
+        return found
+
+    own = number()
+    assert number() == own
+    monkeypatch.setattr(chains, "enumeration", lambda: "of another version")
+    assert number() != own
 
 
 def test_a_step_with_an_operation_of_xla_is_as_without_lanes() -> None:
