@@ -25,8 +25,14 @@ def state(sim: Simulation) -> list[bytes]:
     return [group.to_host(group.qpos).tobytes() + group.to_host(group.qvel).tobytes() for group in sim.groups]
 
 
-@pytest.mark.parametrize("emission", ["counted", "stages"])
-@pytest.mark.parametrize("groups", GROUPS)
+@pytest.mark.parametrize(
+    ("emission", "groups"),
+    [
+        *(("counted", groups) for groups in GROUPS),
+        ("stages", "one robot"),
+        *(pytest.param("stages", groups, marks=pytest.mark.slow) for groups in GROUPS if groups != "one robot"),
+    ],
+)
 @pytest.mark.parametrize(("name", "completion"), [("serial", "events"), ("streams", "events"), ("streams", "polling")])
 def test_compiled_code_makes_the_steps_of_serial(groups: str, emission: str, name: str, completion: str) -> None:
     """Launches on the host are made by Python when compiled code comes to them, so that each step is a real one."""

@@ -16,7 +16,17 @@ from tests.golden.play import Outcome
 DTYPES = ("float32", "float64")
 SPLIT = ("ant, RK4", "linkage, noslip, equalities", "tables, found pairs", "five models, some pause")
 
-each = pytest.mark.parametrize(("name", "dtype"), [(name, dtype) for name in CASES for dtype in DTYPES])
+IN_DOUBLE = (*SPLIT, "dual, PGS, elliptic")
+"""Cases that run in double precision each time; the others do in the second stage."""
+
+each = pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        pytest.param(name, dtype, marks=() if dtype == "float32" or name in IN_DOUBLE else pytest.mark.slow)
+        for name in CASES
+        for dtype in DTYPES
+    ],
+)
 
 
 @cache
