@@ -43,7 +43,13 @@ def test_a_state_is_a_tree_of_the_arrays_that_have_entries() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("name", ["ant", "half_cheetah", "actuators", "tendons", "linkage", "rubble", "terrain"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("ant", "half_cheetah", "actuators", "tendons", "linkage", "terrain"),
+        pytest.param("rubble", marks=pytest.mark.slow),
+    ],
+)
 def test_a_scan_of_steps_has_the_bits_of_a_simulation(name: str, dtype: str) -> None:
     jax.config.update("jax_enable_x64", dtype == "float64")
     model = model_of(name)
