@@ -163,9 +163,14 @@ class _Evaluation:
 def _known(equation: Any, values: list[Any]) -> bool:
     """Whether the result follows from constants alone, and has the same bits wherever it is computed.
 
-    Left to the compiler, it would be a kernel of its own, since `_Evaluation._alone` hides that it is constant.
+    Left to the compiler, it would be a kernel of its own, since `_Evaluation._alone` hides that it is constant. That
+    matters on a CPU only. On a GPU each would be compiled by itself, for longer than it ever takes.
     """
-    if equation.primitive.name not in _EXACT or any(isinstance(value, jax.core.Tracer) for value in values):
+    if (
+        not for_processor()
+        or equation.primitive.name not in _EXACT
+        or any(isinstance(value, jax.core.Tracer) for value in values)
+    ):
         return False
     return bool(equation.outvars[0].aval.size <= _MOST_KNOWN)
 
