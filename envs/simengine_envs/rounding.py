@@ -104,9 +104,8 @@ class _Evaluation:
                 return [_sum(values[0], params["axes"])]
             if name == "dot_general":
                 return [self._product(*values, **params)]
-            if name in _ARITHMETIC or (
-                name == "exp" and for_processor()
-            ):  # of whose products XLA makes one exponential
+            # XLA for a CPU makes one exponential of a product of several
+            if name in _ARITHMETIC or (name == "exp" and for_processor()):
                 return [self._alone(_bound(equation, values)[0])]
         return _bound(equation, values)
 
