@@ -78,7 +78,7 @@ AHEAD = '<geom size="0.02" pos="0.3 0 0.3" mass="0.2" contype="0" conaffinity="0
 
 
 @pytest.mark.parametrize("beside", ["", AHEAD], ids=["centred", "with a mass beside"])
-@pytest.mark.parametrize("tilt", [0.0, 1e-9, 1e-4, 1e-2])
+@pytest.mark.parametrize("tilt", [0.0, *(pytest.param(t, marks=pytest.mark.slow) for t in (1e-9, 1e-2)), 1e-4])
 def test_a_capsule_upright_on_a_ball_joint_has_bounded_derivatives(beside: str, tilt: float) -> None:
     """Also where it turns about its centre of mass. Then the contact has MuJoCo's largest `efc_D`, 5e14."""
     table = load_table(mujoco.MjModel.from_xml_string(BALANCING.format(beside)))
