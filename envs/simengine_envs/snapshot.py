@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import jax
 
@@ -48,7 +47,3 @@ class Snapshot:
     def time(self) -> jax.Array:
         """(n,) time since the start of the episode [s]."""
         return self.length * self.dt
-
-    def remembering(self, memory: Mapping[str, Any]) -> Snapshot:
-        """The same snapshot with another memory."""
-        return replace(self, memory=memory)
