@@ -161,6 +161,10 @@ def page() -> str:
         "with the same corner twice or after a step that keeps the area: there they span at least as much. Two convex",
         "shapes touch if they are closer than their margin by more than the rounding of the distance, 1e-14 of their",
         "size in float64 and 5e-7 in float32, so at exactly the margin there is no contact, as in MuJoCo.",
+        "",
+        "In float32 a body that only turns about its centre of mass, like a turntable, is held with a least inverse",
+        "inertia. MuJoCo's is zero along a line, and its forces of 1e16 N on such bodies cancel in float64 only. There",
+        "the reference is MuJoCo with that inertia.",
     ]
     for path in sorted(RESULTS.glob("*.json")):
         document = json.loads(path.read_text())

@@ -16,6 +16,7 @@ from simengine.check.order import marks
 from simengine.check.segments import undecided_segments
 from simengine.check.states import STATE_ARRAYS, State
 from simengine.check.touch import undecided_touch
+from simengine.model.rows import with_least_weights
 
 NEAR = 1e-6
 """Contacts and limits closer than this to their margin [m, rad] may exist in one precision and not in another."""
@@ -81,12 +82,13 @@ class Oracle:
         dtype: precision that is compared with it.
 
     Attributes:
-        mj: the model.
+        mj: the model, in float32 with the least inverse inertia of bodies that only turn.
         data: working data, which holds the latest state that was evaluated or stepped.
         by_rounding: how many states were undecided although no contact or limit was near its margin.
     """
 
     def __init__(self, mj: mujoco.MjModel, dtype: str = "float64"):
+        mj = with_least_weights(mj) if dtype == "float32" else mj
         self.mj = mj
         self.data = mujoco.MjData(mj)
         self.by_rounding = 0

@@ -78,6 +78,7 @@ TABLE: tuple[TableField, ...] = (
     _i("body_geomadr", "nbody", doc="first geom, -1 if none"),
     _i("body_geomnum", "nbody", doc="number of geoms"),
     _r("body_invweight0", "nbody", 2, doc="mean inverse inertia at qpos0, translation and rotation"),
+    _r("body_leastweight", "nbody", doc="derived: least inverse inertia along a line, over that of turning [m^2]"),
     _i("root_body", "nroot", doc="derived: children of the world"),
     _i("level_adr", "nlevel+1", doc="derived: first entry of each tree level in level_body"),
     _i("level_body", "nbody", doc="derived: bodies except the world by depth; the last entry is unused"),

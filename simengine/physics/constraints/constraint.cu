@@ -45,7 +45,7 @@ DEVICE real row_parameters(const Model& m, int type, int id, const int* contact_
   *solref = m.cand_solref() + 2 * c;
   *solimp = m.cand_solimp() + 5 * c;
   const int b1 = m.geom_bodyid()[m.cand_geom1()[c]], b2 = m.geom_bodyid()[m.cand_geom2()[c]];
-  const real translation = m.body_invweight0()[2 * b1] + m.body_invweight0()[2 * b2];
+  const real translation = translation_weight(m, b1) + translation_weight(m, b2);
   const real mu = m.cand_friction()[5 * c];
   return m.cand_condim()[c] == 1 ? translation : translation + mu * mu * translation;
 }

@@ -147,7 +147,8 @@ DEVICE RowParameters equality_parameters(const Model& m, int e, int sub) {
   const int type = m.eq_type()[e], id1 = m.eq_obj()[2 * e], id2 = m.eq_obj()[2 * e + 1];
   real diagonal = 0;
   if (type <= EQ_WELD) {
-    diagonal = m.body_invweight0()[2 * id1 + (sub >= 3)] + m.body_invweight0()[2 * id2 + (sub >= 3)];
+    diagonal = sub < 3 ? translation_weight(m, id1) + translation_weight(m, id2)
+                       : m.body_invweight0()[2 * id1 + 1] + m.body_invweight0()[2 * id2 + 1];
   } else if (type == EQ_TENDON) {
     diagonal = m.tendon_invweight0()[id1] + (id2 >= 0 ? m.tendon_invweight0()[id2] : R(0.0));
   } else {
@@ -168,7 +169,7 @@ DEVICE RowParameters contact_parameters(const Model& m, int c, int type, int sub
   const int b1 = m.geom_bodyid()[m.cand_geom1()[c]], b2 = m.geom_bodyid()[m.cand_geom2()[c]];
   const real *custom = m.cand_solreffriction() + 2 * c, mu = m.cand_friction()[5 * c];
   const bool tangent = type == ROW_CONTACT_ELLIPTIC && sub > 0 && has_solref(custom);
-  const real translation = m.body_invweight0()[2 * b1] + m.body_invweight0()[2 * b2];
+  const real translation = translation_weight(m, b1) + translation_weight(m, b2);
   const real diagonal = type == ROW_CONTACT_PYRAMIDAL ? translation + mu * mu * translation : translation;
   return {tangent ? custom : m.cand_solref() + 2 * c, m.cand_solimp() + 5 * c, diagonal};
 }

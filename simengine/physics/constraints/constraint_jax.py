@@ -22,7 +22,7 @@ from simengine.physics.constraints.row_layout_jax import (
     row_directions,
     row_layout,
 )
-from simengine.physics.constraints.rows_jax import Rows, empty, solver_rows
+from simengine.physics.constraints.rows_jax import Rows, empty, solver_rows, translation_weights
 from simengine.physics.constraints.tree_rows_jax import contact_rows, dof_rows, limit_rows, with_axes
 from simengine.physics.math import quaternion_jax as quaternion
 from simengine.physics.math import tree_jax as tree
@@ -181,13 +181,13 @@ def _contacts(
     custom = np.asarray(m.cand_solreffriction)[cand]
     given = custom.any(axis=1) & ((custom[:, 0] > 0) == (custom[:, 1] > 0))
     solref = np.where((tangent & given)[:, None], custom, np.asarray(m.cand_solref)[cand])
-    solimp, (scale, share) = np.asarray(m.cand_solimp)[cand], _contact_scale(m, layout, cand)
+    solimp, (scale, share) = np.asarray(m.cand_solimp)[cand], _contact_scale(m, layout, cand, own.dtype)
     zero = jnp.zeros_like(own)
     on = per_row(layout, listed)
     return Rows(on, False, J, position, np.where(tangent, 0.0, margin), distance, zero, solref, solimp, scale, share)
 
 
-def _contact_scale(m: Any, layout: RowLayout, cand: np.ndarray) -> tuple[Any, Any]:
+def _contact_scale(m: Any, layout: RowLayout, cand: np.ndarray, dtype: np.dtype) -> tuple[Any, Any]:
     """Regularisation of each contact row (nrow,) per unit (1 - d) / d, and its ratio to that of the normal.
 
     `cand` (nrow,) are the candidate pairs of the rows. The lower bound on the regularisation applies to the normal's.
@@ -196,8 +196,8 @@ def _contact_scale(m: Any, layout: RowLayout, cand: np.ndarray) -> tuple[Any, An
     Tangent k of a cone has A / impratio f1^2 / fk^2.
     """
     kind, sub = layout.type[layout.first_contact :], layout.sub[layout.first_contact :]
-    xp, invweight, friction = tables(m.body_invweight0, m.cand_friction.reshape(-1, 5)[cand])
-    normal = invweight[:, 0][layout.contact_body].sum(axis=1)
+    xp, invweight, friction = tables(translation_weights(m, dtype), m.cand_friction.reshape(-1, 5)[cand])
+    normal = invweight[layout.contact_body].sum(axis=1)
     first2 = friction[:, 0] ** 2
     own2 = friction[np.arange(cand.size), np.maximum(sub - 1, 0) % 5] ** 2
     impratio = float(m.opt_impratio)

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from simengine.physics.constraints.rows_jax import Rows, empty
+from simengine.physics.constraints.rows_jax import Rows, empty, translation_weights
 from simengine.physics.math import quaternion_jax as quaternion
 from simengine.physics.math import tree_jax as tree
 from simengine.physics.math.vector_jax import const, cross, dot, joined, matmul, norm, own, tables
@@ -138,7 +138,8 @@ def _between_bodies(m: Any, eq: np.ndarray, weld: bool, qvel: jax.Array, motion:
     point_velocity = velocity + cross(omega, arm)
     acceleration = cross(speeding[..., :3], arm) + speeding[..., 3:] + cross(omega, point_velocity)
     drift = acceleration[:, 0] - acceleration[:, 1]
-    xp, invweight = tables(m.body_invweight0[body].sum(axis=1))
+    xp, translation, turning_weight = tables(translation_weights(m, qvel.dtype)[body], m.body_invweight0[body, 1])
+    invweight = xp.stack([translation.sum(axis=1), turning_weight.sum(axis=1)], axis=1)
     if not weld:
         return _Part(eq, pos, jnp.swapaxes(J, 1, 2), drift, xp.repeat(invweight[:, :1], 3, axis=1))
 

@@ -35,6 +35,14 @@ DEVICE void stiffness_damping(const real* solref, const real* solimp, real least
   }
 }
 
+// Mean inverse inertia of body b along a line. Bodies that only turn about their centre of mass have none, and MuJoCo
+// takes MJMINVAL. In float32 forces as large as follow from it would not cancel.
+DEVICE real translation_weight(const Model& m, int b) {
+  const bool is_double = REAL_EPS < R(1e-10);
+  const real* weight = m.body_invweight0() + 2 * b;
+  return is_double ? weight[0] : max_(weight[0], m.body_leastweight()[b] * weight[1]);
+}
+
 // Does dof v move body b? Depth-first numbering makes a subtree a range of bodies.
 DEVICE bool moves(const Model& m, int v, int b) {
   const int own = m.dof_bodyid()[v];

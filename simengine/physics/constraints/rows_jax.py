@@ -10,7 +10,7 @@ import numpy as np
 
 from simengine.physics.constraints.soft_constraint_jax import clamped_solimp, impedance, stiffness_damping
 from simengine.physics.math.tree_matrices_jax import RowMatrix, scaled, stacked, times
-from simengine.physics.math.vector_jax import MINVAL, const, joined
+from simengine.physics.math.vector_jax import MINVAL, const, joined, tables
 
 
 class Rows(NamedTuple):
@@ -47,6 +47,14 @@ class Rows(NamedTuple):
     def active(self) -> jax.Array:
         """(n,) bool: whether the row exists."""
         return self.listed if self.always else self.listed & (self.distance < 0)
+
+
+def translation_weights(m: Any, dtype: Any) -> Any:
+    """Mean inverse inertia of each body along a line (nbody,), with a least one in float32; see rows.cuh."""
+    if np.dtype(dtype) != np.float32:
+        return m.body_invweight0[:, 0]
+    xp, invweight, least = tables(m.body_invweight0, m.body_leastweight)
+    return xp.maximum(invweight[:, 0], least * invweight[:, 1])
 
 
 def empty(nv: int, like: jax.Array) -> Rows:
