@@ -1,7 +1,8 @@
-"""Joints that have turned many times have the orientations that their angles say, to the precision of a sine."""
+"""Joints that have turned far have the right orientations: many times, or by more than half a turn in one step."""
 
 from __future__ import annotations
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -31,3 +32,29 @@ def test_orientations_are_those_of_the_angles(backend: str, dtype: str) -> None:
             half = 0.5 * angles[:, wheel, None]
             wanted = np.hstack((np.cos(half), np.sin(half) * axis))
             assert np.abs(found[:, wheel] - wanted).max() < tolerance, (most, wheel)
+
+
+SPINNING = """
+<mujoco><option integrator="RK4" timestep="0.02" gravity="0 0 0"/><worldbody>
+  <body><joint type="ball"/><geom type="box" size="0.1 0.2 0.3"/></body>
+  <body pos="2 0 0"><freejoint/><geom type="box" size="0.3 0.1 0.2"/></body>
+</worldbody></mujoco>"""
+"""Bodies that turn by up to a turn and a quarter in a step."""
+
+
+@pytest.mark.parametrize("backend", ["host", "jax", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_runge_kutta_turns_by_more_than_half_a_turn_as_mujoco(backend: str) -> None:
+    model, worlds = load_model(SPINNING), 32
+    axes = np.random.default_rng(0).normal(size=(worlds, model.nv))
+    for first in (0, 6):
+        axes[:, first : first + 3] /= np.linalg.norm(axes[:, first : first + 3], axis=1, keepdims=True)
+    qvel = axes * np.linspace(1.0, 400.0, worlds)[:, None]
+    with Simulation(model, worlds, backend=backend, dtype="float64") as sim:
+        sim.set_state(qvel=qvel)
+        sim.step()
+        found = as_numpy(sim.qpos)
+    for world, velocity in enumerate(qvel):
+        data = mujoco.MjData(model.mj)
+        data.qvel[:] = velocity
+        mujoco.mj_step(model.mj, data)
+        np.testing.assert_allclose(found[world], data.qpos, rtol=0, atol=1e-11)

@@ -253,7 +253,7 @@ def rk4_by_numpy(model_name: str, memory: Memory, rk_stage: int) -> Fields:
     rate = f["qvel"].copy()
     for adr in tree.quaternions(model)[1]:
         turning = slice(adr, adr + 3)
-        turned = REACH[rk_stage] * h * f["rk_rate"][:, turning]
+        turned = quaternion.shortest(REACH[rk_stage] * h * f["rk_rate"][:, turning])
         rate[:, turning] = quaternion.rotation_rate(turned, f["qvel"][:, turning])
     dqpos = f["rk_dqpos"] + WEIGHT[rk_stage] * rate
     dqvel = f["rk_dqvel"] + WEIGHT[rk_stage] * f["qacc"]

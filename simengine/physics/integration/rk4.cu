@@ -8,7 +8,19 @@
 //
 // The orientation of a free or ball joint is q exp(u). The method averages the rate of u, not the angular velocity, and
 // so is of fourth order for quaternions too: H. Munthe-Kaas, BIT 38 (1998); A. Iserles et al., Lie-group methods, Acta
-// Numerica 9 (2000), (2.44).
+// Numerica 9 (2000), (2.44). A body may turn by more than half a turn within a step. Then u is that of the shortest
+// rotation to the same orientation, as in MuJoCo: the rate is singular where |u| is a whole turn.
+
+// u becomes the rotation vector of the same rotation by at most half a turn.
+DEVICE void shorten_rotation(real* u) {
+  const real pi = R(3.14159265358979323846), square = dot3(u, u);
+  const truth longer = square > pi * pi;
+  if (!any_world(longer)) return;
+  const real angle = sqrt_(select(longer, square, real(1)));
+  const real turns = floor_(fma_(R(0.5) / pi, angle, R(0.5)));
+  const real scale = divide_(fma_(R(-2.0) * pi, turns, angle), angle);
+  for (int i = 0; i < 3; ++i) u[i] = select(longer, scale * u[i], u[i]);
+}
 
 // Rate of u in q exp(u) under the local angular velocity w: w + u x w / 2 + c u x (u x w), c = (1 - a/2 cot a/2) / a^2.
 DEVICE void rotation_rate(real* out, const real* u, const real* w) {
@@ -40,6 +52,7 @@ DEVICE void displacement_rate(const Model& m, const real* qvel, real reached, re
       if (free) {
         for (int i = 0; i < 3; ++i) rk_rate[v + i] = qvel[v + i];
       }
+      shorten_rotation(turned);
       rotation_rate(rk_rate + turning, turned, qvel + turning);
     } else {
       rk_rate[v] = qvel[v];

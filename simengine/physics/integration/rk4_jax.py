@@ -2,7 +2,7 @@
 
 Each evaluation starts from the step's first state and moves along the rate and acceleration of the one before it. The
 orientation of a free or ball joint is q exp(u). The method averages the rate of u, not the angular velocity, and so is
-of fourth order for quaternions too: H. Munthe-Kaas, BIT 38 (1998).
+of fourth order for quaternions too: H. Munthe-Kaas, BIT 38 (1998). As in MuJoCo, u is that of the shortest rotation.
 """
 
 from __future__ import annotations
@@ -42,5 +42,5 @@ def rk4_rate(m: Any, rate: jax.Array, reach: jax.Array | float, velocity: jax.Ar
     if not dof.size:
         return velocity
     turning = dof[:, None] + np.arange(3)
-    turned = rate[turning] * (reach * float(m.opt_timestep))
+    turned = quaternion.shortest(rate[turning] * (reach * float(m.opt_timestep)))
     return velocity.at[turning].set(quaternion.rotation_rate(turned, velocity[turning]))

@@ -105,6 +105,15 @@ def integrate(q: jax.Array, omega: jax.Array, dt: jax.Array | float) -> jax.Arra
     return renormalize(mul(q, exp(omega * dt)))
 
 
+def shortest(rotation: jax.Array) -> jax.Array:
+    """Rotation vector (..., 3) [rad] of the same rotation by at most half a turn."""
+    square = dot(rotation, rotation)
+    longer = square > np.pi**2
+    angle = jnp.sqrt(jnp.where(longer, square, jnp.ones_like(square)))
+    turns = jnp.where(longer, jnp.floor(angle / (2.0 * np.pi) + 0.5), jnp.zeros_like(square))
+    return rotation * (1.0 - 2.0 * np.pi * turns / angle)[..., None]
+
+
 def rotation_rate(rotation: jax.Array, omega: jax.Array) -> jax.Array:
     """Rate (..., 3) of the rotation vector u in q exp(u) that makes the local angular velocity omega (..., 3) [rad/s].
 
