@@ -39,6 +39,9 @@ _SEEN_BY = {"cam": "camera"}  # only drawn, unless a sensor looks through it
 _UNBOUNDED = ("range", "cutoff", "springyield")
 _NOT_SIMULATED = ("rgba", "user", "texcoord", "normal", "polynormal")
 _OPTIONS = ("timestep", "gravity", "wind", "magnetic", "density", "viscosity", "impratio")
+_OVERRIDES = ("o_margin", "o_solref", "o_solimp", "o_friction")  # of all contacts, with the flag `override`
+# An infinite one ends a search at once.
+_TOLERANCES = ("tolerance", "ls_tolerance", "noslip_tolerance", "ccd_tolerance")
 
 _Test = Callable[[np.ndarray], np.ndarray]
 
@@ -75,7 +78,8 @@ def check_numbers(name: str, mj: mujoco.MjModel) -> None:
 
 def bad_numbers(mj: mujoco.MjModel) -> list[str]:
     """One line for each array of a model that holds NaN, or an infinity where none can be meant."""
-    return _lines(mj, lambda values: ~np.isfinite(values), np.isnan)
+    seen = _SEEN_BY if _looks_through_a_camera(mj) else {}
+    return _lines(mj, lambda values: ~np.isfinite(values), np.isnan, _OWNERS | seen)
 
 
 def fits(arrays: Mapping[str, np.ndarray], dtype: str) -> bool:
@@ -119,8 +123,9 @@ def _lines(mj: mujoco.MjModel, test: _Test, of_unbounded: _Test, owners: Mapping
         if bad.any():
             place = np.unravel_index(int(bad.argmax()), values.shape)
             found.append(f"{name} of {_element(mj, name, owner, int(place[0]))} is {values[place]}")
-    for name in _OPTIONS:
-        if test(np.asarray(getattr(mj.opt, name))).any():
+    override = _OVERRIDES if mj.opt.enableflags & mujoco.mjtEnableBit.mjENBL_OVERRIDE else ()
+    for name in (*_OPTIONS, *override, *_TOLERANCES):
+        if (of_unbounded if name in _TOLERANCES else test)(np.asarray(getattr(mj.opt, name))).any():
             found.append(f"option {name} is {getattr(mj.opt, name)}")
     return found
 
@@ -159,6 +164,12 @@ def _arrays(mj: mujoco.MjModel, owners: Mapping[str, str]) -> list[tuple[str, st
     pairs = ((name, next((own for begin, own in owners.items() if name.startswith(begin)), None)) for name in names)
     simulated = ((name, own) for name, own in pairs if own is not None and not name.endswith(_NOT_SIMULATED))
     return [(name, own) for name, own in simulated if getattr(mj, name).dtype.kind == "f"]
+
+
+def _looks_through_a_camera(mj: mujoco.MjModel) -> bool:
+    """Whether some sensor depends on a camera."""
+    camera = int(mujoco.mjtObj.mjOBJ_CAMERA)
+    return bool((np.asarray(mj.sensor_objtype) == camera).any() or (np.asarray(mj.sensor_reftype) == camera).any())
 
 
 def _element(mj: mujoco.MjModel, name: str, owner: str, index: int) -> str:

@@ -85,6 +85,39 @@ def test_infinities_are_refused_where_none_can_be_meant(change: Callable[[mujoco
         simengine.load_model(mj)
 
 
+def _margin(mj: mujoco.MjModel) -> None:
+    mj.opt.o_margin = np.nan
+
+
+def _friction(mj: mujoco.MjModel) -> None:
+    mj.opt.o_friction[1] = np.inf
+
+
+@pytest.mark.parametrize(
+    ("change", "said"), [(_margin, "option o_margin is nan"), (_friction, r"option o_friction is .*inf")]
+)
+def test_numbers_of_all_contacts_count_where_they_override(change: Callable[[mujoco.MjModel], None], said: str) -> None:
+    usual, overridden = (
+        mujoco.MjModel.from_xml_string(ROBOT.replace("<asset>", f"{option}<asset>"))
+        for option in ("", '<option><flag override="enable"/></option>')
+    )
+    change(usual)
+    simengine.load_model(usual)
+    change(overridden)
+    with pytest.raises(simengine.ModelError, match=said):
+        simengine.load_model(overridden)
+
+
+@pytest.mark.parametrize("name", ["tolerance", "ls_tolerance", "noslip_tolerance", "ccd_tolerance"])
+def test_a_tolerance_of_nan_is_refused(name: str) -> None:
+    mj = mujoco.MjModel.from_xml_string(ROBOT)
+    setattr(mj.opt, name, np.inf)
+    simengine.load_model(mj)
+    setattr(mj.opt, name, np.nan)
+    with pytest.raises(simengine.ModelError, match=f"option {name} is nan"):
+        simengine.load_model(mj)
+
+
 def test_numbers_that_are_only_drawn_do_not_count() -> None:
     mj = mujoco.MjModel.from_xml_string(ROBOT)
     mj.geom_rgba[:] = np.nan
@@ -122,6 +155,10 @@ def test_a_camera_counts_if_a_sensor_looks_through_it() -> None:
     seen = far.replace("</mujoco>", '<sensor><camprojection site="palm" camera="eye"/></sensor></mujoco>')
     with pytest.raises(simengine.ModelError, match="float32 cannot hold: cam_pos of camera 'eye' is 1e\\+40; cam_pos0"):
         simengine.load_model(seen).table.check_precision("float32")
+    mj = mujoco.MjModel.from_xml_string(seen)
+    mj.cam_pos[0, 1] = np.nan
+    with pytest.raises(simengine.ModelError, match="cam_pos of camera 'eye' is nan"):
+        simengine.load_model(mj)
 
 
 @pytest.mark.parametrize(
