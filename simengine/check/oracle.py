@@ -13,6 +13,7 @@ import numpy as np
 from simengine.check.chosen import Chosen, find_contacts
 from simengine.check.fields import FORWARD
 from simengine.check.order import marks
+from simengine.check.runge_kutta import RungeKutta
 from simengine.check.segments import undecided_segments
 from simengine.check.states import STATE_ARRAYS, State
 from simengine.check.touch import undecided_touch
@@ -23,7 +24,7 @@ NEAR = 1e-6
 
 _LIMITS = (mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT, mujoco.mjtConstraint.mjCNSTR_LIMIT_TENDON)
 _STEP_INPUTS = (*STATE_ARRAYS, "qacc_warmstart")
-_RK4_REACH = (0.5, 0.5, 1.0)  # the evaluations of the classical method after the first, as fractions of the step
+_AFTER_THE_FIRST = 3  # evaluations of a step of Runge-Kutta
 
 
 class Touched(NamedTuple):
@@ -181,19 +182,18 @@ class Oracle:
 
     def _points(self) -> Iterator[np.ndarray]:
         """Coordinates at which a step from the state in `data` evaluates the dynamics."""
-        mj, data, h = self.mj, self._ahead, self.mj.opt.timestep
+        mj, data = self.mj, self._ahead
         for name in _STEP_INPUTS:
             getattr(data, name)[:] = getattr(self.data, name)
         yield data.qpos
         if mj.opt.integrator != mujoco.mjtIntegrator.mjINT_RK4:
             return
-        mujoco.mj_forward(mj, data)
-        for reach in _RK4_REACH:
-            rate, qacc, qpos = data.qvel.copy(), data.qacc.copy(), self.data.qpos.copy()
-            mujoco.mj_integratePos(mj, qpos, rate, reach * h)
-            data.qpos[:], data.qvel[:] = qpos, self.data.qvel + reach * h * qacc
+        step = RungeKutta(mj, data.qpos, data.qvel, data.act)
+        for _ in range(_AFTER_THE_FIRST):
             mujoco.mj_forward(mj, data)
-            yield qpos
+            step.advance(data.qacc, data.act_dot)
+            data.qpos[:], data.qvel[:], data.act[:] = step.qpos, step.qvel, step.act
+            yield data.qpos
 
 
 def with_margins(mj: mujoco.MjModel, change: float) -> mujoco.MjModel:

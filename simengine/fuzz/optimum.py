@@ -57,11 +57,15 @@ def following(
     best.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
     optimum, own = Oracle(best, dtype), Oracle(model.mj, dtype)
     bound = slack_of(model.mj, dtype, _SOLVED.stage) * _SOLVED.tolerance.of(dtype)
+
+    def as_near(states: Mapping[int, Evaluation]) -> set[int]:
+        return _as_near(model, own, optimum, states, backend, dtype, bound)
+
     found: set[Place] = set()
     parts = ((_AFTER_FORWARD, focus.evaluated(optimum, dtype)), (_AFTER_STEP, focus.before_steps(optimum, dtype)))
     for fields, evaluations in parts:
         here = {place for place in places if place[0] in fields and place[1] in evaluations}
-        near = _as_near(model, own, optimum, {i: evaluations[i] for _, i in here}, backend, dtype, bound)
+        near = as_near({i: evaluations[i] for _, i in here})
         explained = {(name, i) for name, i in here if i in near and name in _SOLUTION}
         explained |= {
             (name, i)
@@ -70,7 +74,7 @@ def following(
         }
         others = {place: places[place] for place in here - explained if place[1] in near and place[0] != _SENSORS}
         starts = focus.starts if fields is _AFTER_STEP else {}
-        explained |= as_mujoco_goes_on(given, starts, evaluations, others, backend, dtype)
+        explained |= as_mujoco_goes_on(given, starts, evaluations, others, as_near, backend, dtype)
         found |= explained
     return found
 

@@ -87,7 +87,14 @@ def test_ends_of_searches_change_a_step_only_where_they_are_arbitrary(text: str,
     assert model.mj.opt.ccd_iterations == comparable(load_model(text), 0)[0].mj.opt.ccd_iterations
 
 
-def test_a_wrong_step_is_a_finding_also_at_the_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
+SLIDING = """
+<mujoco><option integrator="RK4" solver="PGS" cone="elliptic"/><worldbody><geom type="plane" size="3 3 1"/>
+  <body pos="0 0 0.099"><joint type="slide" axis="1 0 0"/><joint type="slide"/><geom size="0.1"/></body></worldbody>
+</mujoco>"""
+
+
+@pytest.mark.parametrize("text", [SHALLOW, SLIDING], ids=["Euler", "RK4"])
+def test_a_wrong_step_is_a_finding_also_at_the_optimum(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     step = Simulation.step
 
     def wrong(sim: Simulation) -> None:
@@ -95,7 +102,7 @@ def test_a_wrong_step_is_a_finding_also_at_the_optimum(monkeypatch: pytest.Monke
         sim.set_state(qvel=sim.qvel + 1e-3)
 
     monkeypatch.setattr(Simulation, "step", wrong)
-    assert judged(SHALLOW, "float64").fields.keys() == {"qvel in float64"}
+    assert judged(text, "float64").fields.keys() == {"qvel in float64"}
 
 
 @pytest.mark.parametrize("field", ["cacc", pytest.param("cfrc_ext", marks=pytest.mark.slow)])
