@@ -23,7 +23,7 @@ from simengine.files import UNREADABLE, replaced
 from simengine.group import Group
 from simengine.model.model_table import ModelTable
 from simengine.model.params import SavedParams
-from simengine.state.fields import FIELD, INTEGRATION_STATE, entry_shape
+from simengine.state.fields import FIELD, INTEGRATION_STATE, STATUS, entry_shape
 
 FORMAT = 1
 """Version of the format of the files. It rises when older versions of the engine could not read a file correctly."""
@@ -34,7 +34,8 @@ FullState: TypeAlias = list[dict[str, dict[str, np.ndarray]]]
 
 _PARTS = ("fields", "params", "table", "flags")
 _FLAGS = ("reported", "paused")
-_HEADER = ("simengine_state", "engine_version", "mujoco_version", "dtype", "models", "num_worlds", "fingerprints")
+_OF_GROUPS = ("models", "num_worlds", "fingerprints")
+_HEADER = ("simengine_state", "engine_version", "mujoco_version", "dtype", *_OF_GROUPS)
 
 
 def full_state(batch: Batch) -> FullState:
@@ -132,8 +133,10 @@ def _read(path: str) -> dict[str, np.ndarray]:
     except UNREADABLE as error:
         reason = " ".join(str(error).split())
         raise ValueError(f"{foreign} ({reason}); give a file that save_state wrote") from error
-    found = int(entries["simengine_state"]) if "simengine_state" in entries else 0
-    if found > FORMAT:
+    form = entries.get("simengine_state", np.array(0))
+    if form.ndim or form.dtype.kind not in "iu":
+        raise ValueError(f"{foreign}, because its format is no number; give a file that save_state wrote")
+    if (found := int(form)) > FORMAT:
         raise ValueError(
             f"{path!r} was saved by simengine {entries.get('engine_version')} in format {found}, and this version "
             f"reads formats up to {FORMAT}; install that version or a later one"
@@ -141,12 +144,15 @@ def _read(path: str) -> dict[str, np.ndarray]:
     missing = [name for name in _HEADER if name not in entries]
     if missing:
         raise ValueError(f"{foreign}, because it lacks {missing[0]!r}; give a file that save_state wrote")
+    shapes = {entries[name].shape for name in _OF_GROUPS}
+    if len(shapes) != 1 or len(shapes.pop()) != 1:
+        raise ValueError(f"{foreign}, because it tells no model of each group; give a file that save_state wrote")
     return entries
 
 
 def _check_header(batch: Batch, dtype: str, path: str, entries: Mapping[str, np.ndarray]) -> None:
     """Raise ValueError if a file is of other models, numbers of worlds or another precision than a simulation."""
-    saved = list(zip(*(entries[name].tolist() for name in ("models", "num_worlds", "fingerprints")), strict=True))
+    saved = list(zip(*(entries[name].tolist() for name in _OF_GROUPS), strict=True))
     tables = [(group.model.table, group.num_worlds) for group in batch.groups]
     theirs, ours = (
         " + ".join(f"{worlds} x {name!r}" for name, worlds in pairs)
@@ -193,6 +199,7 @@ def _checked(group: Group, dtype: str, own: Mapping[str, Mapping[str, Any]]) -> 
                 f"the state of {group!r} has {name} of shape {array.shape}, expected {shapes[name]}; give the state "
                 "of a simulation of the same models and numbers of worlds"
             )
+    _check_values(group, arrays)
     for name, array in arrays["table"].items():
         if array.ndim != 2 or len(array) != group.num_worlds:
             raise ValueError(
@@ -200,6 +207,24 @@ def _checked(group: Group, dtype: str, own: Mapping[str, Mapping[str, Any]]) -> 
                 f"({group.num_worlds}, entries); give what full_state() returned"
             )
     return arrays
+
+
+def _check_values(group: Group, arrays: Mapping[str, Mapping[str, np.ndarray]]) -> None:
+    """Raise ValueError if flags, parameters or statuses are of a kind that no state has."""
+    kinds = {"flags": ("b", "truth values"), "params": ("f", "real numbers"), "table": ("f", "real numbers")}
+    for part, (kind, words) in kinds.items():
+        for name, array in arrays[part].items():
+            if array.dtype.kind != kind:
+                raise ValueError(
+                    f"the state of {group!r} has {name} of type {array.dtype}, expected {words}; give what "
+                    "full_state() returned"
+                )
+    status = arrays["fields"]["world_status"]
+    if ((status < 0) | (status >= len(STATUS))).any():
+        raise ValueError(
+            f"the state of {group!r} has a world_status of {status[(status < 0) | (status >= len(STATUS))][0]}, "
+            f"expected 0 to {len(STATUS) - 1}; give what full_state() returned"
+        )
 
 
 def _check_names(what: str, given: Mapping[str, Any], expected: Sequence[str]) -> None:

@@ -264,6 +264,26 @@ def test_files_that_are_no_saved_state_are_refused(tmp_path: Path) -> None:
         sim.load_state(tmp_path / "array.npy")
 
 
+@pytest.mark.parametrize(
+    ("entry", "value"),
+    [
+        *(("simengine_state", value) for value in (np.array([1, 1]), np.array("x"), np.array(1.5))),
+        *(("models", value) for value in (np.array("moving"), np.array(3), np.array(["moving", "moving"]))),
+        *(("fingerprints", value) for value in (np.array([]), np.array([["x"]]))),
+    ],
+)
+def test_a_header_of_another_form_is_refused(entry: str, value: np.ndarray, tmp_path: Path) -> None:
+    sim, path = prepared(), tmp_path / "state.npz"
+    sim.save_state(path)
+    with np.load(path) as file:
+        entries = dict(file)
+    np.savez(path, **{**entries, entry: value})  # type: ignore[arg-type]
+    before = bits(sim)
+    with pytest.raises(ValueError, match="is not a complete saved state, because it"):
+        sim.load_state(path)
+    assert bits(sim) == before
+
+
 def test_a_flipped_bit_is_found(tmp_path: Path) -> None:
     """Or it changes nothing, as in the date of the file."""
     file, sim = tmp_path / "state.npz", prepared()
@@ -305,5 +325,10 @@ def test_states_that_do_not_fit_are_refused_and_change_nothing() -> None:
     refused("not a parameter that worlds may differ in", "params", "body_maß", np.zeros((3, 1)))
     refused("body_mass of shape", "params", "body_mass", np.zeros((3, 1)))
     refused("the table field body_mass of shape", "table", "body_mass", np.zeros(3))
+    refused("world_status of 5, expected 0 to 4", "fields", "world_status", np.array([0, 5, 0], np.int32))
+    refused("paused of type float64, expected truth values", "flags", "paused", np.array(np.nan))
+    refused("reported of type <U5, expected truth values", "flags", "reported", np.array(["False"] * 3))
+    refused("body_mass of type <U1, expected real numbers", "params", "body_mass", np.full((3, sim.model.nbody), "1"))
+    refused("body_mass of type complex128", "table", "body_mass", np.ones((3, sim.model.nbody), complex))
     with pytest.raises(ValueError, match=r"2 group\(s\) and the simulation has 1"):
         sim.set_full_state(sim.full_state() * 2)
