@@ -24,6 +24,8 @@ _SINGULAR = {"float64": 1e8, "float32": 2e5}  # condition of the inertia matrix 
 _HEAVIEST = 1e15  # inertia beyond which it is, in float32
 _LARGEST_INERTIA_ERROR = 2e-7  # relative, of the least inertia of a dof, beyond which it is
 _LARGEST_SPIN_ERROR = 5e-5  # relative to bias forces: their tolerance in float32
+# Relative to accelerations: four times their tolerance in float32, since it is the most that rounding may make of them.
+_LARGEST_SPIN_ACCELERATION = 1e-3
 _HARDEST = {"float64": 1e8, "float32": 1e5}  # efc_D beyond which it is
 _PLACES = ("xpos", "xipos", "xanchor", "geom_xpos", "site_xpos")
 _REACH = 1.0  # [m] by which moved geoms may leave the boxes around them at most
@@ -134,8 +136,8 @@ def is_sane(evaluation: Evaluation, dtype: str) -> bool:
     An inertia matrix that is not positive, as negative armatures make it, has no minimum of the cost that solvers look
     for. In float32, a solver resolves about a thousandth of the reference accelerations, so states are left out in
     which these are large. So are states in which a body far from the com of its tree spins so fast that the centrifugal
-    forces about that com, which cancel, leave mere rounding. In either precision, inertia about a com that is a million
-    times as far from a joint as its bodies leaves mere rounding, too.
+    forces about that com, which cancel, leave mere rounding, or enough of it to accelerate a light dof. In either
+    precision, inertia about a com that is a million times as far from a joint as its bodies leaves mere rounding, too.
     """
     fields, state = evaluation.fields, evaluation.state
     if not all((np.abs(getattr(state, name)) < mujoco.mjMAXVAL).all() for name in STATE_ARRAYS):
@@ -150,7 +152,7 @@ def is_sane(evaluation: Evaluation, dtype: str) -> bool:
         return False
     if dtype == "float32" and np.abs(fields["efc_aref"]).max(initial=0.0) > _STIFFEST:
         return False
-    if dtype == "float32" and _spin_error(fields) > _LARGEST_SPIN_ERROR * max(1.0, np.abs(fields["qfrc_bias"]).max()):
+    if dtype == "float32" and _is_lost_in_spin(fields):
         return False
     return bool(np.abs(fields["qacc"]).max() < _FASTEST and fields["efc_D"].max(initial=0.0) < _HARDEST[dtype])
 
@@ -165,6 +167,13 @@ def _inertia_error(fields: Mapping[str, np.ndarray]) -> float:
     """What rounding in float64 makes of inertia about the com of a tree, relative to the least inertia of a dof."""
     least = float(np.diag(fields["qM"]).min())
     return float(np.finfo(np.float64).eps * np.abs(fields["crb"]).max()) / max(least, mujoco.mjMINVAL)
+
+
+def _is_lost_in_spin(fields: Mapping[str, np.ndarray]) -> bool:
+    """Whether rounding of centrifugal forces in float32 makes bias forces uncertain, or what accelerates light dofs."""
+    error, least = _spin_error(fields), float(np.linalg.eigvalsh(fields["qM"])[0])
+    forces, accelerations = (max(1.0, float(np.abs(fields[name]).max())) for name in ("qfrc_bias", "qacc_smooth"))
+    return error > min(_LARGEST_SPIN_ERROR * forces, _LARGEST_SPIN_ACCELERATION * accelerations * least)
 
 
 def _spin_error(fields: Mapping[str, np.ndarray]) -> float:

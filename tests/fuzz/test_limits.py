@@ -7,9 +7,14 @@ import numpy as np
 import pytest
 
 from simengine import Simulation, load_model
+from simengine.check.compare import forward_errors
+from simengine.check.oracle import Evaluation, Oracle, collect
+from simengine.check.states import Sampler
+from simengine.fuzz import read
 from simengine.fuzz.judge import judge
-from simengine.fuzz.limits import without_comparison
+from simengine.fuzz.limits import is_sane, without_comparison
 from simengine.model.numbers import fits
+from tests.helpers.checkout import ROOT
 
 BALL, SLIDE = '<joint type="ball" pos="0.05 0 0"/>', '<joint type="slide" axis="1 2 3"/>'
 ARM = """
@@ -75,3 +80,21 @@ def test_a_model_with_numbers_beyond_float32_is_compared_in_float64_alone() -> N
         outcome = judge(model, backend="host", dtypes=(dtype,), states=2, seed=0)
         assert (outcome.kind == "agrees") == compared, outcome
         assert (outcome.kind == "undecided") != compared, outcome
+
+
+@pytest.mark.parametrize(("speed", "kept"), [(1.0, False), (0.02, True)])
+def test_accelerations_by_rounded_centrifugal_forces_are_left_out(speed: float, kept: bool) -> None:
+    """A ball spins 20 m from the com of its tree. Its light joint takes up what rounding leaves of large forces."""
+    case = read(ROOT / "tests" / "corpus" / "fast_spin.xml")
+    model = load_model(case.text)
+    state = Sampler(model.mj, case.seed).random()
+    state.qpos[:] = -2.236995697, -0.755966663, 20.0439873, 0.93440396, 0.07924458, -0.32756737, -0.11536544
+    state.qvel[:] = speed * np.array([-0.025134, -0.04743896, 22.12368393, -9.45381641, -3.56058908, 1.07205141])
+    state.qfrc_applied[:], state.xfrc_applied[:] = 0.0, 0.0
+    oracle = Oracle(model.mj, "float32")
+    oracle.forward(state)
+    evaluation = Evaluation(state, collect(model.mj, oracle.data), oracle.touched())
+    assert (is_sane(evaluation, "float64"), is_sane(evaluation, "float32")) == (True, kept)
+    of_fields = forward_errors(model, oracle, [evaluation], "host", "float32")
+    assert of_fields["qfrc_bias"][0][2] < 1e-5
+    assert (of_fields["qacc_smooth"][0][2] < 0.02) == kept
