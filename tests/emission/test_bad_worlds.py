@@ -11,6 +11,7 @@ import pytest
 
 import simengine
 from simengine import NonFiniteError, Simulation
+from simengine.arrays import to_host
 from simengine.state.fields import STATUS
 from tests.emission.worlds import ANTS, BALL, ant, host, rolling, state
 from tests.models import OWN
@@ -133,6 +134,26 @@ def test_a_world_that_explodes_is_flagged_and_contained(model: str, dtype: str) 
     assert state(sims[1], others) == state(sims[0], others)
     assert np.isfinite(np.asarray(sims[1].qpos)[2]).all()
     assert np.flatnonzero(np.asarray(sims[1].field("world_status"))).tolist() == [2]
+
+
+def _arm(links: int) -> str:
+    link = '<body pos="0.1 0 0"><joint axis="0 1 0" armature="0.01"/><geom size="0.05"/>'
+    return f"<mujoco><worldbody>{link * links}{'</body>' * links}</worldbody></mujoco>"
+
+
+@pytest.mark.parametrize(
+    "links", [2, pytest.param(20, marks=pytest.mark.slow), pytest.param(70, marks=pytest.mark.slow)]
+)
+@pytest.mark.parametrize("backend", ["host", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_inertia_that_is_no_number_is_flagged(backend: str, links: int) -> None:
+    """Parameters on a device are not read when they are set, so NaN may be among them."""
+    sim = simengine.Simulation(simengine.load_model(_arm(links)), 3, backend=backend, on_nonfinite="freeze")
+    armature = np.full((3, links), 0.01)
+    armature[1, -1] = NAN
+    sim.groups[0]._engine.set_params(0, None, {"dof_armature": armature})
+    sim.step(2)
+    assert to_host(sim.field("world_status")).astype(bool).tolist() == [False, True, False]
+    assert np.isfinite(to_host(sim.qvel)).all()
 
 
 @pytest.mark.parametrize(

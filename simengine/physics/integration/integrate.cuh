@@ -79,7 +79,7 @@ DEVICE void solve_damped_trees(const Model& m, real* x, const real* A, const Par
   }
   for (int k = n - 1; k >= 0; --k) {
     real* row = H + k * n;
-    const real pivot = sqrt_(select(row[k] > 0, row[k], REAL_MAX)), inverse = R(1.0) / pivot, solved = x[k] / pivot;
+    const real pivot = sqrt_(select(row[k] <= 0, REAL_MAX, row[k])), inverse = R(1.0) / pivot, solved = x[k] / pivot;
     for (int j = above(k); j >= 0; j = above(j)) {
       row[j] *= inverse;
       x[j] = fma_(row[j], -solved, x[j]);

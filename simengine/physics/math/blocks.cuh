@@ -19,7 +19,7 @@ DEVICE void lane_factor(real* H, int n) {
   ROLLED for (int k = 0; k < n; ++k) {
     real d = H[k * n + k];
     ROLLED for (int j = 0; j < k; ++j) d = fma_(-H[k * n + j], H[k * n + j], d);
-    d = sqrt_(select(d > 0, d, REAL_MAX));  // see mem_factor
+    d = sqrt_(select(d <= 0, REAL_MAX, d));  // see mem_factor
     H[k * n + k] = d;
     const real inverse = R(1.0) / d;
     ROLLED for (int i = k + 1; i < n; ++i) {

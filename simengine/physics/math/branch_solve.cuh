@@ -21,7 +21,7 @@ struct Pivots {
       UNROLLED for (int q = p; q < COUNT; ++q) corner[p][q] = row[p][above + COUNT - 1 - q];
     }
     UNROLLED for (int p = 0; p < COUNT; ++p) {
-      inverse[p] = corner[p][p] > 0 ? reciprocal_(corner[p][p]) : reciprocal_(REAL_MAX);
+      inverse[p] = corner[p][p] <= 0 ? reciprocal_(REAL_MAX) : reciprocal_(corner[p][p]);
       UNROLLED for (int q = p + 1; q < COUNT; ++q) {
         multiplier[p][q] = corner[p][q] * inverse[p];
         UNROLLED for (int s = q; s < COUNT; ++s) corner[q][s] = fma_(-multiplier[p][q], corner[p][s], corner[q][s]);

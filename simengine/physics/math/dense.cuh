@@ -45,7 +45,7 @@ DEVICE void remove_column(real* H, int n, int k) {
 
 DEVICE void factor_by_columns(real* H, int n) {
   ROLLED for (int k = 0; k < n; ++k) {
-    const real d = H[k * n + k], pivot = sqrt_(select(d > 0, d, REAL_MAX)), inverse = R(1.0) / pivot;
+    const real d = H[k * n + k], pivot = sqrt_(select(d <= 0, REAL_MAX, d)), inverse = R(1.0) / pivot;
     lane_sync();
     LANE_FOR(e, n - k) {
       const int i = k + e;
@@ -68,7 +68,7 @@ DEVICE void factor_by_dots(real* H, int n) {
     if (lane() == k % LANES) {
       real d = H[k * n + k];
       for (int j = 0; j < k; ++j) d = fma_(-H[k * n + j], H[k * n + j], d);
-      H[k * n + k] = sqrt_(select(d > 0, d, REAL_MAX));
+      H[k * n + k] = sqrt_(select(d <= 0, REAL_MAX, d));
     }
     lane_sync();
     const real inverse = R(1.0) / H[k * n + k];
@@ -86,7 +86,7 @@ DEVICE void factor_by_dots(real* H, int n) {
 #endif
 
 // In place: the lower triangle of H becomes L, and the part above the diagonal becomes zero. A pivot that rounding has
-// left not positive takes its dof out of the solution, as in reg_solve.
+// left not positive takes its dof out of the solution, as in reg_solve. One of NaN stays, so that the world is flagged.
 DEVICE void mem_factor(real* H, int n) {
 #ifdef MATRIX_VECTORS
   if (fits_vectors(n)) {

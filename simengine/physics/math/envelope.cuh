@@ -36,7 +36,7 @@ DEVICE void envelope_factor(real* H, int n) {
     const int first = k ? int(H[k]) : 0;
     if (lane() == k % LANES) {
       const real d = minus_dot(H[k * n + k], H + k * n, H + k * n, first, k);
-      H[k * n + k] = sqrt_(d > 0 ? d : REAL_MAX);  // see mem_factor
+      H[k * n + k] = sqrt_(d <= 0 ? REAL_MAX : d);  // see mem_factor
     }
     lane_sync();
     const real inverse = R(1.0) / H[k * n + k];

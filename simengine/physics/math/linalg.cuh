@@ -25,7 +25,7 @@ DEVICE void reg_factor(real* h, real* L, int n, real* columns) {
       // two columns alternate, so that one is read while the next is written
       real* column = columns + c % 2 * LANES;
       column[i] = h[c];
-      const real pivot = lane_get(h[c], k + c), d = pivot > 0 ? pivot : REAL_MAX, inverse = reciprocal_sqrt_(d);
+      const real pivot = lane_get(h[c], k + c), d = pivot <= 0 ? REAL_MAX : pivot, inverse = reciprocal_sqrt_(d);
       const real scaled = (i == k + c ? d : h[c]) * inverse, multiplier = i > k + c ? scaled * inverse : R(0.0);
       lane_sync();
 #pragma unroll

@@ -146,7 +146,7 @@ struct PaddedMatrix {
           const Lanes multiple = every(-words(j)[k]), *other = row(j);
           for (int u = 0; u < number; ++u) own[used[u]] = vector_fma(multiple, other[used[u]], own[used[u]]);
         }
-        const REAL d = words(k)[k], pivot = sqrt_(d > 0 ? d : REAL_MAX);
+        const REAL d = words(k)[k], pivot = sqrt_(d <= 0 ? REAL_MAX : d);
         const Lanes inverse = every(R(1.0) / pivot);
         const REAL quotient = word[k] / pivot;
         const Lanes taken = every(-quotient);

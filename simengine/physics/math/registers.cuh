@@ -98,7 +98,7 @@ DEVICE real reg_solve(real* h, real y, int n, real* column) {
     }
 #pragma unroll
     for (int c = 0; c < 4; ++c) {
-      const real reciprocal = reciprocal_(a[c][c]), pivot = a[c][c] > 0 ? reciprocal : none;
+      const real reciprocal = reciprocal_(a[c][c]), pivot = a[c][c] <= 0 ? none : reciprocal;
       inverse = i == k + c ? pivot : inverse;
       multiplier[c] = i > k + c ? h[c] * pivot : R(0.0);
       y = fma_(-multiplier[c], x[c], y);

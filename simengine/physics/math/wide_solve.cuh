@@ -36,7 +36,7 @@ DEVICE FourPivots four_pivots(const real* column, int k, real y) {
 #pragma unroll
   for (int c = 0; c < 4; ++c) {
     const real inverse = reciprocal_(p.a[c][c]);
-    p.pivot[c] = p.a[c][c] > 0 ? inverse : none;
+    p.pivot[c] = p.a[c][c] <= 0 ? none : inverse;
 #pragma unroll
     for (int r = c + 1; r < 4; ++r) {
       p.l[r][c] = p.a[r][c] * p.pivot[c];
