@@ -90,6 +90,8 @@ def models_and_worlds(
 
 def kept_fields(keep: Iterable[str]) -> frozenset[str]:
     """Return the names in `keep` as a set. Raises ValueError for an unknown field, and suggests the nearest one."""
+    if not isinstance(keep, Iterable):
+        raise ValueError(f"keep is {keep!r}, which names no fields; give some of simengine.state.fields.FIELDS")
     names = frozenset((keep,) if isinstance(keep, str) else keep)
     of_worlds = [name for name, field in FIELD.items() if field.space == "world"]
     for name in sorted(names):
@@ -122,7 +124,8 @@ def chosen_worlds(worlds: Any, num_worlds: int) -> np.ndarray | None:
     if chosen.size == 0:
         return chosen.astype(np.int64)
     if chosen.dtype.kind not in "iu" or chosen.ndim != 1:
-        raise ValueError(f"worlds must be None, a mask or a list of indices, got {worlds!r}")
+        given = repr(worlds) if chosen.ndim == 1 else f"an array of shape {chosen.shape}"
+        raise ValueError(f"worlds must be None, a mask or a list of indices, got {given}")
     for world in (chosen.min(), chosen.max()):
         check_world(int(world), num_worlds)
     unique, times = np.unique(chosen, return_counts=True)

@@ -114,6 +114,10 @@ def test_keep_of_what_is_no_world_field(keep: Any) -> None:
     refused(lambda: make(keep=keep), ValueError, "keep names '.*', which is no world field.*; see")
 
 
+def test_keep_of_what_names_nothing() -> None:
+    refused(lambda: make(keep=3), ValueError, "keep is 3, which names no fields; give some of")
+
+
 def test_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     words = r"no C\+\+ compiler .*; install one, set CXX, or use backend='jax'"
     compiling.compiler.cache_clear()

@@ -91,6 +91,7 @@ CALLS: dict[str, tuple[Callable[[Simulation], Any], type[Exception], str]] = {
     ),
     "world negative": (lambda s: s.reset([-1]), ValueError, "world -1 does not exist; there are 4, numbered from 0"),
     "world fraction": (lambda s: s.reset([0.5]), ValueError, r"worlds must be None, a mask or a list of indices"),
+    "world table": (lambda s: s.reset(np.zeros((2, 2), int)), ValueError, r"got an array of shape \(2, 2\)$"),
     "world text": (lambda s: s.reset("all"), ValueError, r"worlds must be None, a mask or a list of indices"),
     "worlds twice": (lambda s: s.set_state([1, 1], qpos=np.ones((2, 3))), ValueError, "world 1 .*twice"),
     "mask shape": (

@@ -74,3 +74,23 @@ def test_what_is_not_a_policy_is_refused(tmp_path: Path) -> None:
         NumpyPolicy.load(tmp_path)
     with pytest.raises(ValueError, match="observations of 5 entries, not of shape"):
         _policy()(np.ones(4))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("activation", np.array("__import__"), "it has the unknown activation '__import__'"),
+        ("format", np.array([1, 1]), r"has format \[1 1\], not 1"),
+        ("mean", np.full(5, np.nan), "its mean has entries that are no finite numbers"),
+        ("deviation", np.ones(1), r"its deviation has shape \(1,\), where \(5,\) fits the others"),
+        ("limit", np.array("5"), "its limit has entries that are no finite numbers"),
+        ("weights_1", np.zeros((6, 7)), r"its weights_1 has shape \(6, 7\), where \(7, 6\) fits the others"),
+        ("biases_2", np.zeros(3, complex), "its biases_2 has entries that are no finite numbers"),
+        ("high", np.array([[1.0, 2.0, 4.0]]), r"its high has shape \(1, 3\), where \(3,\) fits the others"),
+    ],
+)
+def test_a_file_whose_arrays_make_no_policy_is_refused(name: str, value: np.ndarray, said: str, tmp_path: Path) -> None:
+    _policy().save(tmp_path / "policy.npz")
+    np.savez(tmp_path / "policy.npz", **{**dict(np.load(tmp_path / "policy.npz")), name: value})
+    with pytest.raises(ValueError, match=said):
+        NumpyPolicy.load(tmp_path)

@@ -15,12 +15,11 @@ from typing import Any
 import jax
 import numpy as np
 
+from simengine.files import UNREADABLE
 from simengine_training.errors import TrainingError
 
 _KEPT = 3  # checkpoints in a folder; older ones are deleted
 _FORMAT = "simengine training 1"
-# What reading an archive may raise. A single bit may make an entry large, encrypted or unknown.
-_UNREADABLE = (OSError, ValueError, KeyError, EOFError, MemoryError, RuntimeError, zipfile.BadZipFile)
 
 
 class DamagedCheckpointWarning(UserWarning):
@@ -73,7 +72,7 @@ def restore(folder: Path, template: Any) -> tuple[Any, int]:
     for path in reversed(found):
         try:
             about, leaves = _read(path)
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             warnings.warn(
                 f"checkpoint {path} is damaged ({error}); the one before it is taken", DamagedCheckpointWarning, 2
             )

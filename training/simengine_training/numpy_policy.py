@@ -144,8 +144,10 @@ def _from_arrays(found: dict[str, np.ndarray], path: Path) -> NumpyPolicy:
     wanted = (*_ARRAYS, *(f"{kind}_{k}" for k in layers for kind in ("weights", "biases")))
     if lacking := next((name for name in wanted if name not in found), ""):
         raise ValueError(f"{path} is no complete policy, because it lacks {lacking!r}; export it again")
-    if int(found["format"]) != FORMAT:
+    if found["format"].tolist() != FORMAT:
         raise ValueError(f"{path} has format {found['format']}, not {FORMAT}; export the policy again")
+    if flaw := _flaw(found, layers):
+        raise ValueError(f"{path} is no complete policy, because {flaw}; export it again")
     return NumpyPolicy(
         environment=str(found["environment"]),
         mean=found["mean"],
@@ -157,3 +159,20 @@ def _from_arrays(found: dict[str, np.ndarray], path: Path) -> NumpyPolicy:
         low=found["low"],
         high=found["high"],
     )
+
+
+def _flaw(found: dict[str, np.ndarray], layers: range) -> str:
+    """What makes arrays no policy; empty if nothing does."""
+    if str(found["activation"]) not in ACTIVATIONS:
+        return f"it has the unknown activation {str(found['activation'])!r}"
+    sizes = [found["mean"].size, *(found[f"biases_{k}"].size for k in layers)]
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("mean", "deviation"), (sizes[0],)) | {"limit": ()}
+    for k in layers:
+        shapes |= {f"weights_{k}": (sizes[k], sizes[k + 1]), f"biases_{k}": (sizes[k + 1],)}
+    shapes |= dict.fromkeys(("low", "high"), (sizes[-1],))
+    for name, shape in shapes.items():
+        if found[name].shape != shape:
+            return f"its {name} has shape {found[name].shape}, where {shape} fits the others"
+        if found[name].dtype.kind not in "fiu" or not np.isfinite(found[name]).all():
+            return f"its {name} has entries that are no finite numbers"
+    return ""
