@@ -285,6 +285,14 @@ def test_files_that_are_no_trajectory_are_refused(mjcf: Path, capsys: pytest.Cap
     fails("lacks 'simengine_trajectory'")
     np.savez(path, **{**found, "simengine_trajectory": np.array(2), "engine_version": np.array("9.9")})
     fails("was written by simengine 9.9 in format 2")
+    for name, value, said in (
+        ("simengine_trajectory", np.array([1, 1]), "its entry 'simengine_trajectory' has shape (2,), where () fits"),
+        ("timestep", np.array("soon"), "its entry 'timestep' holds no numbers"),
+        ("step", found["step"][:3], "its entry 'time' has shape (7, 1), where (3, 1) fits the others"),
+        ("qvel", found["qvel"][:, 0], "its entry 'qvel' has shape"),
+    ):
+        np.savez(path, **{**found, name: value})
+        fails(said)
     np.savez(path, **{**found, "model": np.zeros(9, np.uint8), "mujoco_version": np.array("9.9")})
     assert main(["replay", str(path), "--check"]) == 1
     assert "install mujoco==9.9" in capsys.readouterr().err

@@ -91,8 +91,8 @@ class Trajectory:
         except UNREADABLE as error:
             reason = " ".join(str(error).split())
             raise ValueError(f"{foreign} ({reason}); give a file that `simengine run --save` wrote") from error
-        found = int(self.arrays.get("simengine_trajectory", np.array(0)))
-        if found > FORMAT:
+        form = self.arrays.get("simengine_trajectory", np.array(0))
+        if not form.ndim and form.dtype.kind in "iu" and (found := int(form)) > FORMAT:
             raise ValueError(
                 f"{self.path!r} was written by simengine {self.text('engine_version')} in format {found}, and this "
                 f"version reads formats up to {FORMAT}; install that version or a later one"
@@ -100,6 +100,8 @@ class Trajectory:
         for name in ("simengine_trajectory", *_ABOUT, *_OF_FRAMES):
             if name not in self.arrays:
                 raise ValueError(f"{foreign}, because it lacks {name!r}; give a file that `simengine run --save` wrote")
+        if flaw := _flaw(self.arrays):
+            raise ValueError(f"{foreign}, because {flaw}; give a file that `simengine run --save` wrote")
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self.arrays[name]
@@ -181,3 +183,19 @@ class Trajectory:
         data.time = self["time"][frame, index]
         for name in STATE:
             getattr(data, name)[...] = self[name][frame, index]
+
+
+def _flaw(arrays: Mapping[str, np.ndarray]) -> str:
+    """What makes the entries of an archive no trajectory; empty if nothing does."""
+    frames, worlds = arrays["step"].size, arrays["worlds"].size
+    shapes: dict[str, tuple[int, ...]] = {"simengine_trajectory": (), "timestep": (), "every": ()}
+    shapes |= {"step": (frames,), "worlds": (worlds,), "time": (frames, worlds)}
+    # the sizes that follow are those of the model
+    shapes |= {name: (frames, worlds, *arrays[name].shape[2:]) for name in STATE}
+    shapes |= {"ctrl": (*arrays["ctrl"].shape[:1], worlds, *arrays["ctrl"].shape[2:3])}
+    for name, shape in shapes.items():
+        if arrays[name].dtype.kind not in "iuf":
+            return f"its entry {name!r} holds no numbers"
+        if arrays[name].shape != shape:
+            return f"its entry {name!r} has shape {arrays[name].shape}, where {shape} fits the others"
+    return ""
