@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from simengine import Simulation, load_model
 from simengine.backends.select import available_backends
 from simengine.cli.main import main
 from simengine.cli.recordings import video
+from simengine.cli.recordings.recording import Recording
 from simengine.cli.recordings.trajectory import Trajectory
 from simengine.cli.simulations import oracle
 from tests.cli.refusals import assert_refused
@@ -162,6 +164,43 @@ def test_an_interrupted_run_is_not_lost_by_another(mjcf: Path, capsys: pytest.Ca
     changed = [*to, *more, "--resume", "--seed", 1]
     assert_refused(arguments(mjcf, *changed), "had --seed 0 and this one has 1; give the same options", capsys)
     assert sorted(path.name for path in mjcf.with_name("cut.npz.part").iterdir()) == before
+
+
+@HOST
+def test_damage_to_an_interrupted_run_is_found(
+    mjcf: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A flipped bit, and a file that is cut off: nothing is joined to what was recorded, and nothing is removed."""
+    more, take, part = ["--worlds", 3, "--steps", 60], Recording.take, mjcf.with_name("cut.npz.part")
+
+    def interrupt(recording: Recording) -> None:
+        take(recording)
+        if recording.step == 30:
+            recording.save_checkpoint()
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Recording, "take", interrupt)
+        assert main(arguments(mjcf, "--save", mjcf.with_name("cut.npz"), *more)) == 130
+    files = {path: path.read_bytes() for path in sorted(part.iterdir())}
+    assert {"checkpoint.json", "qpos.bin", "step.bin"} < {path.name for path in files}
+    capsys.readouterr()
+    for path, whole in files.items():
+        for content in (whole[:-1] if path.suffix == ".json" else whole[:5], bytes([whole[0] ^ 4]) + whole[1:]):
+            if content == whole or not whole:
+                continue
+            path.write_bytes(content)
+            assert main(arguments(mjcf, "--save", mjcf.with_name("cut.npz"), *more, "--resume")) == 1
+            said = capsys.readouterr().err
+            assert f"{str(path)!r} is damaged" in said or "is not a complete saved state" in said
+            assert said.count("\n") == 1
+        path.write_bytes(whole)
+    assert {path: path.read_bytes() for path in sorted(part.iterdir())} == files
+    step = re.compile(rb'"step": (\d+)')
+    checkpoint = part / "checkpoint.json"
+    checkpoint.write_bytes(step.sub(lambda found: b'"step": %d' % (int(found[1]) - 1), checkpoint.read_bytes()))
+    assert main(arguments(mjcf, "--save", mjcf.with_name("cut.npz"), *more, "--resume")) == 1
+    assert f"{str(checkpoint)!r} is damaged" in capsys.readouterr().err
 
 
 @HOST

@@ -14,8 +14,9 @@ import numpy as np
 import simengine
 from simengine import Model
 from simengine.cli.environments.acting import Actor
+from simengine.cli.recordings.interrupted import damaged
 from simengine.cli.recordings.trajectory import STATE
-from simengine.files import replaced
+from simengine.files import UNREADABLE, replaced
 from simengine.model.params import PARAMS, WorldParameters
 from simengine_envs import BatchEnv, Draw, EnvState
 from simengine_envs.draw import Purpose, of_episodes
@@ -158,17 +159,22 @@ class EnvironmentRun:
         """Take up the state that `save_state` wrote. Later steps have the same bits.
 
         Raises:
-            ValueError: the file is the state of another environment.
+            ValueError: the file is damaged, or the state of another environment.
         """
+        try:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+                entries = dict(archive)
+        except UNREADABLE as error:
+            raise damaged(path) from error
         present, form = jax.tree.flatten(self._envs.state)
-        with np.load(path) as file, self._envs.runner.scope():
-            leaves = [file[f"state_{k}"] for k in range(sum(name.startswith("state_") for name in file))]
+        with self._envs.runner.scope():
+            leaves = [entries[f"state_{k}"] for k in range(sum(name.startswith("state_") for name in entries))]
             shapes = [_plain(leaf).shape for leaf in present]
             if [leaf.shape for leaf in leaves] != shapes:
                 raise ValueError(f"{str(path)!r} is the state of another environment; remove its folder to start over")
             made = [_like(old, leaf) for old, leaf in zip(present, leaves, strict=True)]
-            self._observation, self.totals = file["observation"], file["totals"]
-            self.returns, self.lengths = file["returns"].tolist(), file["lengths"].tolist()
+            self._observation, self.totals = entries["observation"], entries["totals"]
+            self.returns, self.lengths = entries["returns"].tolist(), entries["lengths"].tolist()
         self._envs.state = jax.tree.unflatten(form, made)
 
 

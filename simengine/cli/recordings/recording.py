@@ -1,15 +1,15 @@
 """`Recording`: writes what worlds do to a trajectory file while they step, in bounded memory.
 
 Frames are appended to plain files in a folder beside the output, `OUT.npz.part`. A checkpoint there holds the saved
-state of all worlds and how many frames belong to it, so that a run that was killed goes on from it. At the end the
-files are joined into the trajectory file, and the folder is removed.
+state of all worlds, how many frames belong to it, and checksums, so that a run that was killed goes on from it. At the
+end the files are joined into the trajectory file, and the folder is removed.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
+import zlib
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -22,8 +22,8 @@ import numpy as np
 import simengine
 from simengine import Model, Simulation, to_host
 from simengine.cli.options.errors import UsageError
+from simengine.cli.recordings.interrupted import checksum, damaged, read_checkpoint, write_checkpoint
 from simengine.cli.recordings.trajectory import STATE, model_bytes, write
-from simengine.files import replaced
 
 _CHECKPOINT = "checkpoint.json"
 
@@ -132,10 +132,11 @@ class Recording:
         for name, array in recorded.taken(self._worlds).items():
             self._shapes[name] = (array.dtype, array.shape[1:])
             self._per_step[name] = len(array)
+        self._sums = dict.fromkeys(self._shapes, 0)  # checksums of what has been written
         checkpoint = self._folder / _CHECKPOINT
         resumed = resume and checkpoint.exists()
         if resumed:
-            self._go_on(json.loads(checkpoint.read_text(encoding="utf-8")))
+            self._go_on(read_checkpoint(checkpoint))
         self._folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
             mode = "ab" if resumed else "wb"
@@ -165,9 +166,8 @@ class Recording:
             os.fsync(file.fileno())
         previous, self._state_file = self._state_file, f"state-{self.step}.npz"
         self._recorded.save_state(self._folder / self._state_file)
-        entry = {"step": self.step, "frames": self._frames, "state": self._state_file, "made_with": self._made_with}
-        with replaced(self._folder / _CHECKPOINT) as file:
-            file.write(json.dumps(entry).encode())
+        reached = {"step": self.step, "frames": self._frames, "state": self._state_file}
+        write_checkpoint(self._folder / _CHECKPOINT, {**reached, "checksums": self._sums, "made_with": self._made_with})
         if previous and previous != self._state_file:
             (self._folder / previous).unlink(missing_ok=True)
         self._saved_at = monotonic()
@@ -217,8 +217,9 @@ class Recording:
         self._state_file = str(checkpoint["state"])
         for name, (dtype, shape) in self._shapes.items():
             nbytes = self._rows(name) * int(np.prod(shape)) * dtype.itemsize
-            if not self._path(name).exists() or self._path(name).stat().st_size < nbytes:
-                raise ValueError(f"{str(self._path(name))!r} is damaged; remove its folder to start the run over")
+            self._sums[name] = checksum(self._path(name), nbytes)
+            if self._sums[name] != checkpoint["checksums"].get(name):
+                raise damaged(self._path(name))
             os.truncate(self._path(name), nbytes)
         self._recorded.load_state(self._folder / self._state_file)
 
@@ -235,7 +236,9 @@ class Recording:
 
     def _append(self, arrays: dict[str, np.ndarray]) -> None:
         for name, array in arrays.items():
-            self._files[name].write(array.tobytes())
+            data = array.tobytes()
+            self._files[name].write(data)
+            self._sums[name] = zlib.crc32(data, self._sums[name])
 
 
 def part_folder(output: Path) -> Path:
