@@ -6,7 +6,7 @@ import json
 import re
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,11 @@ _SHOWN = ("qacc", "efc_force", "contact_dist", "sensordata", "qvel")
 
 def fuzz_figures(*results: dict[str, Any]) -> str:
     """What fuzzing has compared on each backend, and the largest errors of some fields."""
-    columns = [(result, dtype) for result in results for dtype in result["dtypes"]]
+    columns = list(dict.fromkeys((result["backend"], dtype) for result in results for dtype in result["dtypes"]))
     rows = [
-        " | ".join((f"| `{name}`", *(_error(result, name, dtype) for result, dtype in columns))) + " |"
-        for name in _SHOWN
+        " | ".join((f"| `{name}`", *(_error(results, name, *column) for column in columns))) + " |" for name in _SHOWN
     ]
-    head = " | ".join(("| largest error of", *(f"{result['backend']}, {dtype}" for result, dtype in columns))) + " |"
+    head = " | ".join(("| largest error of", *(f"{backend}, {dtype}" for backend, dtype in columns))) + " |"
     table = "\n".join((head, "|" + "---|" * (1 + len(columns)), *rows))
     commands = "; ".join(f"`{result['command']}`, {result['date']}" for result in results)
     return "\n\n".join((*map(_fuzzed, results), table, textwrap.fill(commands, 120, break_on_hyphens=False)))
@@ -75,13 +74,13 @@ def _soaked(result: dict[str, Any]) -> str:
     return "\n".join((*head, *rows)) + f"\n\n{end}"
 
 
-def _there(*names: str) -> tuple[str, ...]:
-    """Those of some result files that are there."""
-    return tuple(name for name in names if (RESULTS / name).is_file())
+def _there(*patterns: str) -> tuple[str, ...]:
+    """Names of the result files that patterns match."""
+    return tuple(path.name for pattern in patterns for path in sorted(RESULTS.glob(pattern)))
 
 
 PARTS: dict[str, tuple[tuple[str, ...], Callable[..., str]]] = {
-    "fuzz": (_there("fuzz_host.json", "fuzz_many_host.json", "fuzz_cuda.json", "fuzz_jax.json"), fuzz_figures),
+    "fuzz": (_there("fuzz_host*.json", "fuzz_cuda.json", "fuzz_jax.json"), fuzz_figures),
     "faults": (_there("faults_host.json", "faults_cuda.json"), fault_figures),
     "soak": (_there("soak_host.json", "soak_cuda.json"), soak_figures),
 }
@@ -112,9 +111,11 @@ def _where(result: dict[str, Any]) -> str:
     return f"{result['hardware']['cpu']}, {result['hardware']['cores']} cores"
 
 
-def _error(result: dict[str, Any], name: str, dtype: str) -> str:
-    error = result["worst"].get(f"{name} in {dtype}")
-    return "not compared" if error is None else f"{error:.0e}"
+def _error(results: Sequence[dict[str, Any]], name: str, backend: str, dtype: str) -> str:
+    """The largest error of a field in all runs on a backend."""
+    worst = [result["worst"].get(f"{name} in {dtype}") for result in results if result["backend"] == backend]
+    errors = [error for error in worst if error is not None]
+    return f"{max(errors):.0e}" if errors else "not compared"
 
 
 if __name__ == "__main__":
