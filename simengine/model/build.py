@@ -29,6 +29,8 @@ _DISABLE = mujoco.mjtDisableBit
 MOST_KEPT = 256
 """Room for contacts of searched pairs of a world that counting keeps for the narrowphase, which searches again for
 those beyond; see `collision_distance`."""
+MOST_KEPT_PRISMS = 64
+"""The same for contacts with height fields, which are kept on the host."""
 
 
 def initial_state(mj: mujoco.MjModel) -> dict[str, np.ndarray]:
@@ -126,11 +128,18 @@ def build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str, 
 
 
 def search_sizes(arrays: dict[str, np.ndarray]) -> dict[str, int]:
-    """How many candidate pairs need a search, how many of their contacts counting keeps, and words of a polytope."""
+    """How many candidate pairs need a search, how many of their contacts and of those with height fields counting
+    keeps, and words of a polytope."""
     searched = arrays["cand_type"] == PAIR_TYPES.index("convex")
     number = int(np.count_nonzero(searched))
     slots = PAIR_SLOTS[PAIR_TYPES.index("convex")] * number
-    return {"nsearch": number, "nkept": min(MOST_KEPT, slots), "npolytope": POLYTOPE_WORDS if number else 0}
+    prisms = int(np.count_nonzero(arrays["cand_type"][arrays["slot_cand"]] == PAIR_TYPES.index("hfield")))
+    return {
+        "nsearch": number,
+        "nkept": min(MOST_KEPT, slots),
+        "nkeptprism": min(MOST_KEPT_PRISMS, prisms),
+        "npolytope": POLYTOPE_WORDS if number else 0,
+    }
 
 
 def build_options(mj: mujoco.MjModel) -> dict[str, int]:

@@ -64,7 +64,10 @@ from simengine.state.fields import FIELDS
 FUSED_INTEGRATORS = ("euler", "rk4")
 
 _COUNTS = frozenset(
-    {"near_cand", "near_adr", "search_near", "search_found", "kept_contact", "pair_tally", "ncon", "nefc", "counts"}
+    {
+        *("near_cand", "near_adr", "search_near", "search_found", "kept_contact", "kept_prism", "pair_tally"),
+        *("ncon", "nefc", "counts"),
+    }
 )
 _ROWS = frozenset(f.name for f in FIELDS if f.space == "row")
 _CONTACTS = frozenset(f.name for f in FIELDS if f.space == "contact")

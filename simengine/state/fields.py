@@ -154,6 +154,7 @@ _FIELDS: tuple[Field, ...] = (
     _b("search_state", "nkept", doc="what is known of the cores of the first of them, see convex.cu", kind="int"),
     _b("search_simplex", "nkept", 8, doc="support points, directions, weights and normal of their searches, 32 each"),
     _b("kept_contact", "nkept", 7, doc="distance, position and normal of contacts of the first of them, four each [m]"),
+    _b("kept_prism", "nkeptprism", 7, doc="the same of the first contacts with height fields, on the host"),
     _b("pair_tally", 3, doc="near pairs, those that need a search, and rows of the others", kind="int"),
     _w("ncon", doc="contacts of the world", kind="int"),
     _w("nefc", doc="constraint rows of the world", kind="int"),

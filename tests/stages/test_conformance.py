@@ -126,7 +126,7 @@ def errors(memory: Memory, wanted: Fields, dtype: str) -> dict[str, float]:
     return wrong
 
 
-LISTS = ("near_cand", "near_adr", "pair_tally", "search_near", "search_found", "kept_contact")
+LISTS = ("near_cand", "near_adr", "pair_tally", "search_near", "search_found", "kept_contact", "kept_prism")
 """Fields that counting writes as far as a world has pairs; see `left_alone`."""
 
 
@@ -140,6 +140,8 @@ def left_alone(stage: Stage, memory: Memory, name: str) -> np.ndarray:
         run(stage, memory, 0, most_rows(memory))
     if name == "kept_contact":
         mask[...] = ~kept(memory)[:, :, None]
+    if name == "kept_prism":
+        mask[...] = np.arange(mask.shape[1])[:, None] >= of_fields(memory)[:, None, None]
     if name in ("near_cand", "near_adr"):
         mask[...] = np.arange(mask.shape[1]) >= memory.own("pair_tally")[:, :1] + (name == "near_adr")
     if name in ("search_near", "search_found"):
@@ -164,6 +166,16 @@ def kept(memory: Memory) -> np.ndarray:
             if (k + 1) * SLOTS <= len(row):
                 row[k * SLOTS : k * SLOTS + adr[i + 1] - adr[i]] = True
     return there
+
+
+def of_fields(memory: Memory) -> np.ndarray:
+    """Contacts with height fields, (num_worlds,)."""
+    found = np.zeros(memory.num_worlds, int)
+    listed = zip(memory.own("near_cand"), memory.own("near_adr"), memory.own("pair_tally")[:, 0], strict=True)
+    for world, (near, adr, number) in enumerate(listed):
+        on_field = memory.model.cand_type[near[:number]] == PAIR_TYPES.index("hfield")
+        found[world] = np.diff(adr[: number + 1])[on_field].sum()
+    return found
 
 
 def run(stage: Stage, memory: Memory, rk_stage: int, rows: int, worlds: np.ndarray | None = None) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import mujoco
 import numpy as np
 import pytest
@@ -13,6 +15,8 @@ from tests.stages.harness import Memory, arguments, call
 from tests.stages.harness_chain import single
 
 WORLDS = 12
+
+Place = Callable[[mujoco.MjModel, int], np.ndarray]
 
 
 def heap() -> mujoco.MjModel:
@@ -36,9 +40,28 @@ def states(mj: mujoco.MjModel, worlds: int) -> np.ndarray:
     return qpos.reshape(worlds, -1)
 
 
-def contacts(mj: mujoco.MjModel, dtype: str) -> list[tuple[np.ndarray, ...]]:
+def rocks_on_a_field() -> mujoco.MjModel:
+    """Shapes of every kind, which collide with nothing but a height field."""
+    heights = np.random.default_rng(7).uniform(size=(9, 9))
+    shapes = ('type="box" size="0.1 0.08 0.05"', 'type="cylinder" size="0.06 0.1"', 'size="0.1"')
+    bodies = "".join(f'<body><freejoint/><geom {shapes[i % 3]} contype="0"/></body>' for i in range(6))
+    return mujoco.MjModel.from_xml_string(
+        '<mujoco><asset><hfield name="land" nrow="9" ncol="9" size="0.5 0.5 0.1 0.1" '
+        f'elevation="{" ".join(f"{x:.3f}" for x in heights.ravel())}"/></asset>'
+        f'<worldbody><geom type="hfield" hfield="land" conaffinity="0"/>{bodies}</worldbody></mujoco>'
+    )
+
+
+def on_field(mj: mujoco.MjModel, worlds: int) -> np.ndarray:
+    qpos = states(mj, worlds).reshape(worlds, -1, 7)
+    qpos[:, :, :2] *= 2.5
+    qpos[:, :, 2] = np.abs(qpos[:, :, 2]) + 0.03
+    return qpos.reshape(worlds, -1)
+
+
+def contacts(mj: mujoco.MjModel, dtype: str, placed: Place = states) -> list[tuple[np.ndarray, ...]]:
     with Simulation(load_model(mj), num_worlds=WORLDS, backend="host", dtype=dtype) as sim:
-        sim.set_state(qpos=states(mj, WORLDS))
+        sim.set_state(qpos=placed(mj, WORLDS))
         sim.forward()
         found = [sim.contacts(world) for world in range(WORLDS)]
         return [tuple(np.array(x) for x in (c.geom1, c.geom2, c.dist, c.pos, c.frame)) for c in found]
@@ -66,6 +89,34 @@ def test_the_narrowphase_takes_what_counting_kept(monkeypatch: pytest.MonkeyPatc
     memory.own("kept_contact")[..., 0] += 1.0  # distances that no search finds
     memory.own("contact_dist")[:] = 0.0
     call(single("convex"), memory, arguments(single("convex"), memory))
+    found = memory.own("contact_dist")[memory.own("contact_dist") != 0]
+    assert len(found) > 10
+    assert (found > 0.5).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("room", [0, 3, 17])
+def test_contacts_with_height_fields_do_not_depend_on_how_many_are_kept(
+    monkeypatch: pytest.MonkeyPatch, room: int, dtype: str
+) -> None:
+    mj = rocks_on_a_field()
+    normal = contacts(mj, dtype, on_field)
+    assert max(len(world[0]) for world in normal) > 20
+    monkeypatch.setattr(build, "MOST_KEPT_PRISMS", room)
+    for world, (ours, theirs) in enumerate(zip(contacts(mj, dtype, on_field), normal, strict=True)):
+        for mine, other in zip(ours, theirs, strict=True):
+            np.testing.assert_array_equal(mine, other, err_msg=f"world {world}")
+
+
+def test_the_narrowphase_takes_contacts_with_height_fields_that_counting_kept() -> None:
+    mj = rocks_on_a_field()
+    memory = Memory(load_table(mj), "float64", 1, 500, 0)
+    memory.set({"qpos": on_field(mj, 1), "world_status": np.zeros(1, np.int32)})
+    for name in ("kinematics", "collision_general", "scan"):
+        call(single(name), memory, arguments(single(name), memory))
+    memory.own("kept_prism")[..., 0] += 1.0  # distances that no search finds
+    memory.own("contact_dist")[:] = 0.0
+    call(single("hfield"), memory, arguments(single("hfield"), memory))
     found = memory.own("contact_dist")[memory.own("contact_dist") != 0]
     assert len(found) > 10
     assert (found > 0.5).all()

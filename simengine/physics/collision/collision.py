@@ -32,8 +32,8 @@ COLLISION_GENERAL = replace(
     collides="counted",
     reads=("qpos", "eq_active", "ten_length", "geom_xpos", "geom_xmat", "world_status"),
     writes=(
-        *("near_cand", "near_adr", "search_near", "search_found", "kept_contact", "pair_tally", "ncon", "nefc"),
-        "counts",
+        *("near_cand", "near_adr", "search_near", "search_found", "kept_contact", "kept_prism"),
+        *("pair_tally", "ncon", "nefc", "counts"),
     ),
     scratch=(("polytope", ("npolytope",)), ("waiting", (64,))),
     shares=("convex", "hfield", "collision_list", "collision_count"),

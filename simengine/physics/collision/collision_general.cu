@@ -60,10 +60,12 @@ DEVICE void search_in_turn(const Model& m, const int* near_cand, const int* sear
 
 DEVICE void collision_general(const Model& m, const real* qpos, const int* eq_active, const real* ten_length,
                               const real* geom_xpos, const real* geom_xmat, const int* world_status, int* near_cand,
-                              int* near_adr, int* search_near, int* search_found, real* kept_contact, int* pair_tally,
-                              int* ncon, int* nefc, int* counts, real* polytope, real* waiting, int shard_size) {
+                              int* near_adr, int* search_near, int* search_found, real* kept_contact, real* kept_prism,
+                              int* pair_tally, int* ncon, int* nefc, int* counts, real* polytope, real* waiting,
+                              int shard_size) {
   const bool healthy = world_status[0] == STATUS_HEALTHY;
-  const Tally tally = list_pairs(m, healthy, geom_xpos, geom_xmat, near_cand, near_adr, search_near, waiting);
+  const Tally tally =
+      list_pairs(m, healthy, geom_xpos, geom_xmat, near_cand, near_adr, search_near, waiting, nullptr, kept_prism);
   if (SEARCHES && m.nsearch()) {
 #if LANES == 1
     search_in_turn(m, near_cand, search_near, tally.searches, geom_xpos, geom_xmat, search_found, kept_contact);

@@ -32,12 +32,13 @@ struct ListPairs {
 };
 
 DEVICE Tally list_pairs(const Model& m, bool healthy, const real* geom_xpos, const real* geom_xmat, int* near_cand,
-                        int* near_adr, int* search_near, real* waiting, const Vec4* bounds = nullptr) {
+                        int* near_adr, int* search_near, real* waiting, const Vec4* bounds = nullptr,
+                        real* kept_prism = nullptr) {
   ListPairs list = {m, geom_xpos, geom_xmat, {near_cand, near_adr, 0}, search_near, 0, 0};
   each_near(m, healthy ? m.ncand() : 0, geom_xpos, geom_xmat, reinterpret_cast<int*>(waiting), list, bounds);
   lane_sync();
   if (HFIELDS && m.nhfield()) {
-    count_hfields(m, near_cand, list.near.number, geom_xpos, geom_xmat, near_adr, &list.rows);
+    count_hfields(m, near_cand, list.near.number, geom_xpos, geom_xmat, near_adr, &list.rows, kept_prism);
     lane_sync();
   }
   return {list.near.number, list.searches, list.rows};

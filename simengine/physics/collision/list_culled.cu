@@ -10,7 +10,7 @@ DEVICE void list_culled(const Model& m, const real* geom_xpos, const real* geom_
   }
   lane_sync();
   if (HFIELDS && m.nhfield()) {
-    count_hfields(m, near_cand, list.near.number, geom_xpos, geom_xmat, near_adr, &list.rows);
+    count_hfields(m, near_cand, list.near.number, geom_xpos, geom_xmat, near_adr, &list.rows, nullptr);
     lane_sync();
   }
   list.near.end(0, list.searches, lane_sum_int(list.rows), pair_tally);

@@ -4,7 +4,7 @@ from simengine.model.table import PAIR_TYPES
 from simengine.physics.stage import Stage
 
 _SHARES = {"hfield": ("convex",)}
-_READS = {"convex": ("search_near", "kept_contact")}
+_READS = {"convex": ("search_near", "kept_contact"), "hfield": ("kept_prism",)}
 
 
 def _narrowphase(pair_type: str) -> Stage:

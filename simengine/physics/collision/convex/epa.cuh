@@ -109,9 +109,60 @@ DEVICE void farther_support(const Difference& d, const real* from, int v, Suppor
   if (!(up >= down)) vertices.copy(v + 1, v);
 }
 
+// Let a polytope have four vertices: `above` says whether the last is on the side from which the others run
+// anticlockwise.
+DEVICE void put_tetrahedron(Polytope& p, real scale, const real (*w)[3], const real (*dir)[3], bool above) {
+  p.scale = scale;
+  for (int v = 0; v < 4; ++v) {
+    for (int i = 0; i < 3; ++i) {
+      p.w[v][i] = w[v][i];
+      p.dir[v][i] = dir[v][i];
+    }
+  }
+  const int b = above ? 2 : 1, c = above ? 1 : 2;
+  put_face(p, 0, 0, b, c);
+  put_face(p, 1, 0, 3, b);
+  put_face(p, 2, b, 3, c);
+  put_face(p, 3, c, 3, 0);
+  p.faces = 4;
+  const unsigned char links[4][3] = {{1, 2, 3}, {3, 2, 0}, {1, 3, 0}, {2, 1, 0}};
+  for (int f = 0; f < 4; ++f) {
+    for (int k = 0; k < 3; ++k) p.link[f][k] = links[f][k];
+  }
+}
+
+#if !SIMENGINE_GPU
+// The tetrahedron between the upper face of a prism and the lowest point of the difference along its normal.
+template <typename Team>
+DEVICE void polytope_under_face(const Difference& d, Polytope& p, SupportVertices<Team>& vertices) {
+  const UpperFace face = upper_face(d);
+  real dir[4][3], w[4][3], ab[3], ac[3], across[3];
+  for (int i = 0; i < 3; ++i) {
+    for (int k = 0; k < 3; ++k) {
+      w[k][i] = face.w[k][i];
+      dir[k][i] = face.normal[i];
+    }
+    dir[3][i] = -face.normal[i];
+    ab[i] = w[1][i] - w[0][i];
+    ac[i] = w[2][i] - w[0][i];
+  }
+  for (int k = 0; k < 3; ++k) {
+    vertices.of[k][0] = 3 + k;
+    vertices.of[k][1] = face.other;
+  }
+  support(d, dir[3], w[3]);
+  vertices.note(3, d);
+  cross3(across, ab, ac);
+  put_tetrahedron(p, d.scale, w, dir, dot3(across, face.normal) < 0);
+}
+#endif
+
 // (1) a tetrahedron of support points.
 template <typename Team>
 DEVICE void first_polytope(const Difference& d, Polytope& p, SupportVertices<Team>& vertices) {
+#if !SIMENGINE_GPU
+  if (Team::SIZE == 1 && begins_with_face(d)) return polytope_under_face(d, p, vertices);
+#endif
   real dir[4][3], w[4][3], ab[3], ac[3], ad[3];
   for (int i = 0; i < 3; ++i) dir[0][i] = d.b.pos[i] - d.a.pos[i];
   normalize3(dir[0]);
@@ -133,25 +184,8 @@ DEVICE void first_polytope(const Difference& d, Polytope& p, SupportVertices<Tea
   for (int i = 0; i < 3; ++i) dir[3][i] = across[i];
   farther_support<Team>(d, w[0], 3, vertices, dir[3], w[3]);
   for (int i = 0; i < 3; ++i) ad[i] = w[3][i] - w[0][i];
-  if (Team::rank() != 0) return;
-  p.scale = d.scale;
-  for (int v = 0; v < 4; ++v) {
-    for (int i = 0; i < 3; ++i) {
-      p.w[v][i] = w[v][i];
-      p.dir[v][i] = dir[v][i];
-    }
-  }
-  const bool above = dot3(ad, across) > 0;  // vertex 3 is on the side from which 0, 1, 2 run anticlockwise
-  const int b = above ? 2 : 1, c = above ? 1 : 2;
-  put_face(p, 0, 0, b, c);
-  put_face(p, 1, 0, 3, b);
-  put_face(p, 2, b, 3, c);
-  put_face(p, 3, c, 3, 0);
-  p.faces = 4;
-  const unsigned char links[4][3] = {{1, 2, 3}, {3, 2, 0}, {1, 3, 0}, {2, 1, 0}};
-  for (int f = 0; f < 4; ++f) {
-    for (int k = 0; k < 3; ++k) p.link[f][k] = links[f][k];
-  }
+  // vertex 3 is on the side from which 0, 1, 2 run anticlockwise
+  if (Team::rank() == 0) put_tetrahedron(p, d.scale, w, dir, dot3(ad, across) > 0);
 }
 
 // The face with the least distance, the first of several; `least` receives the distance.

@@ -83,13 +83,16 @@ DEVICE_CALL void nearest(Simplex& s, real* v) {
   }
 }
 
-// GJK, started from the direction between the centres. Returns the distance of the cores, or 0 if they touch or
-// overlap. It also returns 0, and sets `*apart`, once it is certain that the distance is above `most`.
-DEVICE_CALL real gjk(const Difference& d, real most, Simplex& s, real* normal, bool* apart) {
-#ifdef SIMPLEX_VECTORS
-  return gjk_in_vectors(d, most, s, normal, apart);
+// The simplex with which GJK begins. Returns false if it is certain that the distance is above `most`.
+DEVICE bool first_simplex(const Difference& d, real most, Simplex& s) {
+#if !SIMENGINE_GPU
+  if (begins_with_face(d)) {
+    const UpperFace face = upper_face(d);
+    put_upper_corners(s, face);
+    return !(-dot3(face.w[0], face.normal) > most);
+  }
 #endif
-  real v[3], dir[3];
+  real dir[3];
   for (int i = 0; i < 3; ++i) dir[i] = d.b.pos[i] - d.a.pos[i];
   normalize3(dir);
   support(d, dir, s.w[0]);
@@ -100,7 +103,18 @@ DEVICE_CALL real gjk(const Difference& d, real most, Simplex& s, real* normal, b
     }
     s.renew(k);
   }
-  *apart = false;
+  return true;
+}
+
+// GJK, started from the direction between the centres, or from the upper face of a prism. Returns the distance of the cores, or 0 if they touch or
+// overlap. It also returns 0, and sets `*apart`, once it is certain that the distance is above `most`.
+DEVICE_CALL real gjk(const Difference& d, real most, Simplex& s, real* normal, bool* apart) {
+#ifdef SIMPLEX_VECTORS
+  return gjk_in_vectors(d, most, s, normal, apart);
+#endif
+  real v[3], dir[3];
+  *apart = !first_simplex(d, most, s);
+  if (*apart) return 0;
   nearest(s, v);
   real square = dot3(v, v);
   ROLLED for (int iteration = 0; iteration < GJK_ITERATIONS; ++iteration) {

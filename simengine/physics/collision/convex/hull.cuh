@@ -17,6 +17,7 @@ struct Hull {
 #if !SIMENGINE_GPU
   mutable real last_dir[3];          // the direction that was asked for last, and its vertex; -1 if there is none
   mutable int last;
+  const real* top;                   // of a prism, the unit normal of its upper face, which has its last three vertices
 #endif
 };
 
@@ -160,6 +161,15 @@ DEVICE_CALL int search_farthest(const Hull& h, const real* dir) {
 }
 
 #if !SIMENGINE_GPU
+// The same for a prism, whose upper corners stand on the lower ones.
+DEVICE int farthest_of_prism(const Hull& h, const real* dir) {
+  const int first = dir[2] > 0 ? 3 : 0;
+  int best = first;
+  real most = dot3(h.vert + 3 * first, dir);
+  for (int v = first + 1; v < first + 3; ++v) take_farther(h, dir, v, &best, &most);
+  return best;
+}
+
 // The vertex farthest along `dir`, and its place. A direction is often asked for twice: at the end of a search, to
 // improve a normal, and to find what touches there.
 DEVICE int farthest_point(const Hull& h, const real* dir, real* point) {
@@ -170,7 +180,7 @@ DEVICE int farthest_point(const Hull& h, const real* dir, real* point) {
     return h.last = farthest_of_cell(h, cube_cell(dir, h.cube_side), dir, point);
   }
 #endif
-  if (!again) h.last = search_farthest(h, dir);
+  if (!again) h.last = h.top ? farthest_of_prism(h, dir) : search_farthest(h, dir);
   for (int i = 0; i < 3; ++i) point[i] = h.vert[3 * h.last + i];
   return h.last;
 }

@@ -150,16 +150,24 @@ DEVICE void end_corners(const Corners& c, Simplex& s) {
 // See gjk. The simplex is left where cores are neither apart nor overlap.
 DEVICE_CALL real gjk_in_vectors(const Difference& d, real most, Simplex& s, real* normal, bool* apart) {
   real v[3], dir[3], w[3];
-  for (int i = 0; i < 3; ++i) dir[i] = d.b.pos[i] - d.a.pos[i];
-  normalize3(dir);
-  support(d, dir, w);
   Corners corners = {};
-  for (int k = 0; k < 4; ++k) {
-    put_corner(corners, k, d, w, dir);
-    corners.weight[k] = k == 0;
-  }
-  for (int i = 0; i < 3; ++i) v[i] = w[i] + R(0.0);
   *apart = false;
+  if (begins_with_face(d)) {
+    const UpperFace face = upper_face(d);
+    *apart = -dot3(face.w[0], face.normal) > most;
+    if (*apart) return 0;
+    put_upper_corners(corners, face);
+    nearest_of(points_of(corners), corners, v);
+  } else {
+    for (int i = 0; i < 3; ++i) dir[i] = d.b.pos[i] - d.a.pos[i];
+    normalize3(dir);
+    support(d, dir, w);
+    for (int k = 0; k < 4; ++k) {
+      put_corner(corners, k, d, w, dir);
+      corners.weight[k] = k == 0;
+    }
+    for (int i = 0; i < 3; ++i) v[i] = w[i] + R(0.0);
+  }
   real square = dot3(v, v);
   for (int iteration = 0; iteration < GJK_ITERATIONS; ++iteration) {
     const real distance = sqrt_(square);

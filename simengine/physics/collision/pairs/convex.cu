@@ -33,6 +33,17 @@ DEVICE int begin_search(const Difference& d, real margin, Simplex& simplex, real
   return apart ? CORES_APART : CORES_DEEP;
 }
 
+// Improve the normal that a search found, and find the kinks that belong to it. Returns the depth along it.
+DEVICE real exact_normal(const Difference& d, const Simplex& simplex, real* normal, Kinks& kinks) {
+#if !SIMENGINE_GPU
+  if (ended_with_face(d, simplex, normal)) {
+    find_kinks(d.a, simplex, 0, kinks);
+    return reach(d, normal);
+  }
+#endif
+  return polish(d, simplex, normal, kinks);
+}
+
 // The contact along the normal that a search found, and the kinks that belong to it. Returns false if the distance is
 // beyond the margin. A capsule and a cylinder have no simplex and no kinks, and their features need none.
 DEVICE_CALL bool end_search(const Difference& d, const real* origin, real margin, const Simplex& simplex, real* normal,
@@ -48,7 +59,7 @@ DEVICE_CALL bool end_search(const Difference& d, const real* origin, real margin
     return true;
   }
   // (2) the exact normal
-  const real h = polish(d, simplex, normal, kinks);
+  const real h = exact_normal(d, simplex, normal, kinks);
   const real dist = -h - radii;
   if (dist > margin) return false;
   witnesses(d, simplex, normal, h, kinks, p1, p2);

@@ -101,6 +101,11 @@ DEVICE_CALL bool prism_contact(const Pair& p, Patch& f, int prism, real margin, 
   a.hull.extent = sqrt_(square);
   a.hull.cube_side = 0;
   placed(a);
+#if !SIMENGINE_GPU
+  real top[3];
+  face_upward(vert + 9, top);
+  a.hull.top = top;
+#endif
   f.d.scale = extent(a) + f.geom_scale;
   Simplex simplex;
   Kinks kinks;
@@ -186,6 +191,20 @@ DEVICE void each_prism(const Pairs& pairs) {
   if (rounds.filled) rounds.finish(last, f);
 }
 
+// Contacts with height fields that counting keeps for the narrowphase, in the order of pairs. Several lanes find them
+// out of order, and keep none.
+#define KEEPS_PRISMS (!SIMENGINE_GPU && LANES == 1)
+
+struct KeptPrisms {
+  real* fields;      // as those of searches; see contact.cuh
+  int room, number;  // contacts that have a place, and those so far
+
+  DEVICE_METHOD void put(const Contact& contact) {
+    if (number < room) put_kept(fields + KEPT_REALS * number, 0, &contact, 1);
+    ++number;
+  }
+};
+
 // Near pairs of a world, of which those with height fields are counted.
 struct CountedFields {
   const Model& m;
@@ -193,11 +212,14 @@ struct CountedFields {
   int near;
   const real *geom_xpos, *geom_xmat;
   int *numbers, *rows;  // contacts of each pair; and the lane's share of the rows of those closer than the margin
+  KeptPrisms* kept;     // may be null
   DEVICE_METHOD int size() const { return near; }
   DEVICE_METHOD bool has_prisms(int i) const { return m.cand_type()[near_cand[i]] == TYPE_HFIELD; }
   DEVICE_METHOD Pair pair(int i) const { return pair_of(m, near_cand[i], geom_xpos, geom_xmat); }
   DEVICE_METHOD real margin(int i) const { return detection_margin(m, near_cand[i]); }
-  DEVICE_METHOD void take(int, int, const Contact&) const {}
+  DEVICE_METHOD void take(int, int, const Contact& contact) const {
+    if (KEEPS_PRISMS && kept) kept->put(contact);
+  }
   DEVICE_METHOD void end(int i, bool first, int number, const Contact* hit) const {
     if (hit && hit->dist < m.cand_margin()[near_cand[i]]) *rows += rows_of(m, near_cand[i]);
     if (first && i >= 0) numbers[i] = number;
@@ -205,22 +227,42 @@ struct CountedFields {
 };
 
 // Write the numbers of contacts of near pairs with height fields, other than 0; `rows` receives the lane's share of
-// their constraint rows.
+// their constraint rows. `kept_prism` may be null.
 DEVICE void count_hfields(const Model& m, const int* near_cand, int near, const real* geom_xpos, const real* geom_xmat,
-                          int* numbers, int* rows) {
-  each_prism(CountedFields{m, near_cand, near, geom_xpos, geom_xmat, numbers, rows});
+                          int* numbers, int* rows, real* kept_prism) {
+  KeptPrisms kept = {kept_prism, m.nkeptprism(), 0};
+  each_prism(CountedFields{m, near_cand, near, geom_xpos, geom_xmat, numbers, rows, kept_prism ? &kept : nullptr});
 }
 
-// The same pairs, whose contacts are stored at the addresses from counting.
+// Store the kept contacts of near pairs with height fields, as long as all of a pair are kept. Returns the number of
+// the pair after these.
+DEVICE int store_kept(const Model& m, const int* near_cand, const int* near_adr, int near, const real* kept_prism,
+                      const ContactFields& out) {
+  int number = 0;
+  for (int i = 0; i < near; ++i) {
+    const int c = near_cand[i], first = near_adr[i], contacts = near_adr[i + 1] - first;
+    if (m.cand_type()[c] != TYPE_HFIELD) continue;
+    if (number + contacts > m.nkeptprism()) return i;
+    for (int k = 0; k < contacts; ++k) {
+      Contact contact;
+      take_kept(kept_prism + KEPT_REALS * (number + k), 0, &contact, 1);
+      out.put(first + k, &contact, 1, c);
+    }
+    number += contacts;
+  }
+  return near;
+}
+
+// The same pairs, from one on, whose contacts are stored at the addresses from counting.
 struct StoredFields {
   const Model& m;
   const int *near_cand, *near_adr;
-  int near;
+  int first, near;
   const real *geom_xpos, *geom_xmat;
   ContactFields out;
   DEVICE_METHOD int size() const { return near; }
   DEVICE_METHOD bool has_prisms(int i) const {
-    return m.cand_type()[near_cand[i]] == TYPE_HFIELD && near_adr[i + 1] != near_adr[i];
+    return i >= first && m.cand_type()[near_cand[i]] == TYPE_HFIELD && near_adr[i + 1] != near_adr[i];
   }
   DEVICE_METHOD Pair pair(int i) const { return pair_of(m, near_cand[i], geom_xpos, geom_xmat); }
   DEVICE_METHOD real margin(int i) const { return detection_margin(m, near_cand[i]); }
@@ -231,9 +273,11 @@ struct StoredFields {
 };
 
 DEVICE void hfield(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* near_cand,
-                   const int* near_adr, const int* pair_tally, real* contact_dist, real* contact_pos,
-                   real* contact_frame, int* contact_cand) {
+                   const int* near_adr, const int* pair_tally, const real* kept_prism, real* contact_dist,
+                   real* contact_pos, real* contact_frame, int* contact_cand) {
   const ContactFields out = {contact_dist, contact_pos, contact_frame, contact_cand};
-  each_prism(StoredFields{m, near_cand, near_adr, pair_tally[0], geom_xpos, geom_xmat, out});
+  const int near = pair_tally[0];
+  const int first = KEEPS_PRISMS ? store_kept(m, near_cand, near_adr, near, kept_prism, out) : 0;
+  if (first < near) each_prism(StoredFields{m, near_cand, near_adr, first, near, geom_xpos, geom_xmat, out});
   lane_sync();
 }
