@@ -15,6 +15,7 @@ from simengine.kernels.host_codegen import host_source
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.signatures import body_signature, parameters
 from simengine.kernels.sources import stage_sources
+from simengine.model.clusters import bit_words
 from simengine.model.table import SIZES
 from simengine.physics.collision.broadphase.broadphase import PAIR_STAGES
 from simengine.physics.stage import Stage
@@ -28,7 +29,9 @@ from simengine.state.fields import FIELD, FIELDS, entry_shape
 ALL = (*all_kernels(), *TILED_KERNELS, *COUNTING_KERNELS, *REST_KERNELS)
 every_kernel = pytest.mark.parametrize("kernel", ALL, ids=lambda k: k.name)
 
-sizes = st.fixed_dictionaries({name: st.integers(0, 40) for name in SIZES})
+sizes = st.fixed_dictionaries({name: st.integers(0, 40) for name in SIZES}).map(
+    lambda drawn: {**drawn, "nstill": min(drawn["nstill"], drawn["ncluster"])}
+)
 chains = st.lists(st.sampled_from([s for s in STAGES if s.name != "scan"]), min_size=1, max_size=6, unique=True)
 
 
@@ -36,6 +39,7 @@ def lengths(kernel: Kernel, model: dict[str, int], nrow: int, registers: bool) -
     """Words that each scratch item needs at least."""
     extra = {**model, "nvp": -(-model["nv"] // 4) * 4, "nhessian": 0 if registers else model["nv"] ** 2, "npull": 0}
     extra |= {"nbounds": 4 * model["ngeom"], "nbranches": 0}
+    extra |= {"nboxes": 6 * (model["ncluster"] - model["nstill"]), "nbits": bit_words(model["ncand"])}
     words = {}
     for name in (*(n for n in kernel.reads if n in kernel.preload), *kernel.in_scratch):
         shape = entry_shape(FIELD[name], model)

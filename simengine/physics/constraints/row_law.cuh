@@ -18,7 +18,8 @@ struct Rows {
   const int *type, *id, *address, *cand;  // address and cand: contact_efc_address and contact_cand
   const real *J, *D, *aref, *frictionloss;
 #ifdef MATRIX_VECTORS
-  const struct UnitRows* unit;  // see unit_rows.cuh; or null
+  const struct UnitRows* unit;        // see unit_rows.cuh; or null
+  const struct ThreeRowCones* cones;  // see cone_rows.cuh; or null
 #endif
 };
 

@@ -53,10 +53,23 @@ struct IslandRow {
     to[j] = in1 >= 0 && in1 < n1 ? from[in1] : in2 >= 0 && in2 < n2 ? from[n1 + in2] : R(0.0);
   }
   DEVICE_METHOD void put_all() const {
+#ifdef MATRIX_VECTORS
+    for (int j = 0; n1 + n2 < words && j < words; j += VECTOR_WIDTH) store_words(to + j, Lanes{}, words - j);
+    put_words(to + place1, from, n1);
+    put_words(to + place2, from + n1, n2);
+#else
     ROLLED for (int j = 0; n1 + n2 < words && j < words; ++j) to[j] = 0;
     ROLLED for (int k = 0; k < n1; ++k) to[place1 + k] = from[k];
     ROLLED for (int k = 0; k < n2; ++k) to[place2 + k] = from[n1 + k];
+#endif
   }
+#ifdef MATRIX_VECTORS
+  static void put_words(real* to, const real* from, int number) {
+    for (int k = 0; k < number; k += VECTOR_WIDTH) {
+      store_words(to + k, load_words(from + k, number - k), number - k);
+    }
+  }
+#endif
 };
 
 // Write rows 0 to `number` - 1, of which row_at(r) gives each, or one without words. The lanes of a warp share each

@@ -1,59 +1,29 @@
-// Projected Gauss-Seidel on the host for one island without elliptic cones: the same iterations as in pgs.cuh, with
-// rows as the entries of vectors. Here A + R is formed. With its diagonal d, the force at which row j is optimal while
+// Projected Gauss-Seidel on the host for an island of few rows: the same iterations as in pgs.cuh, with rows as the
+// entries of vectors. Here A + R is formed. With its diagonal d, the force at which row j is optimal while
 // the others stay fixed is
 //
 //   best_j = -(b_j + sum over i != j of A_ij f_i) / d_j
 //
-// and a change of f_r adds -change A_rj / d_j to all best_j at once, so that a row costs a few vector instructions.
+// and a change of f_r adds -change A_rj / d_j to all best_j at once, so that a row costs a few vector instructions. The
+// residual of a row is d_j (f_j - best_j), from which those of an elliptic cone find their best force together.
 #pragma once
 
-#if defined(VECTOR_BYTES) && !defined(TILE) && !defined(UNIT_ISLAND) && LANES == 1
-#define MOST_VECTOR_ROWS 64
-#define MOST_VECTOR_DOFS 64
-#define MOST_KEPT_SWEEPS 1000
-
-// The order in which each sweep visits n rows, which depends on n alone. Orders are kept by the calling thread.
-struct SweepOrders {
-  unsigned char* rows[MOST_VECTOR_ROWS + 1] = {};
-  int known[MOST_VECTOR_ROWS + 1] = {}, room[MOST_VECTOR_ROWS + 1] = {};
-  uint64 state[MOST_VECTOR_ROWS + 1];
-
-  ~SweepOrders() {
-    for (unsigned char* each : rows) delete[] each;
-  }
-
-  // The order of sweep number `sweep`, which is at most one after the last known.
-  const unsigned char* of(int n, int sweep) {
-    if (sweep < known[n]) return rows[n] + sweep * n;
-    if (sweep == room[n]) {
-      unsigned char* larger = new unsigned char[(2 * sweep + 64) * n];
-      for (int i = 0; i < sweep * n; ++i) larger[i] = rows[n][i];
-      delete[] rows[n];
-      rows[n] = larger;
-      room[n] = 2 * sweep + 64;
-    }
-    unsigned char* own = rows[n] + sweep * n;
-    int order[MOST_VECTOR_ROWS], draw[1];
-    for (int i = 0; i < n; ++i) order[i] = sweep ? own[i - n] : i;
-    if (sweep == 0) state[n] = pcg_apply(pcg_steps(lane()), 1);
-    shuffle(order, n, state[n], pcg_steps(LANES), draw);
-    state[n] = pcg_apply(pcg_steps(n - 1), state[n]);
-    for (int i = 0; i < n; ++i) own[i] = order[i];
-    ++known[n];
-    return own;
-  }
-};
-
+#ifdef MOST_VECTOR_ROWS
 // The rows of an island in vectors: WIDTH is the number of rows, rounded up to a power of two, and at least 16.
 template <int WIDTH>
 struct VectorRows {
   static constexpr int VECTORS = WIDTH / VECTOR_WIDTH;
   typedef Lanes Row[VECTORS];
 
+  int number, row[WIDTH];             // rows of the island, by their numbers in the world
+  int places, first[WIDTH], dim[WIDTH];  // what a sweep visits: rows outside cones, and cones of dim rows
+  bool cones;
+
   Row b, inverse, diagonal, low, high, force, before;
   Row Y[MOST_VECTOR_DOFS];  // transposed: for each dof, its entry of each row
   Row A[WIDTH];             // A + R
   Row pull[WIDTH];          // A_rj / d_j, without the diagonal
+  real block[WIDTH][MAX_CONE_ROWS];  // of a cone's rows, their part of A + R; of others, the diagonal
   bool bounded;             // whether some force is bounded from above
 
   static REAL& entry(Row& row, int i) { return reinterpret_cast<REAL*>(row)[i]; }
@@ -78,9 +48,21 @@ struct VectorRows {
     for (int q = 0; q < VECTORS; ++q) out[q] = vector_fma(every(scale), row[q], out[q]);
   }
 
+  // (1) the rows of an island, given the places that its sweeps visit
+  void take_rows(const Model& m, const Rows& rows, const int* list, int listed) {
+    number = 0;
+    places = listed;
+    for (int k = 0; k < listed; ++k) {
+      first[k] = number;
+      dim[k] = rows_together(m, rows, list[k]);
+      for (int i = 0; i < dim[k]; ++i) row[number++] = list[k] + i;
+    }
+    cones = number > places;
+  }
+
   // (2) whitened Jacobian, A + R, residual without forces, and bounds of the forces
   void prepare(const Model& m, const Rows& rows, const real* qLD, const real* qacc_smooth) {
-    const int nv = m.nv(), stride = m.nvp(), n = rows.n;
+    const int nv = m.nv(), stride = m.nvp(), n = number;
     Row regularisation = {};
     bounded = false;
     for (int q = 0; q < VECTORS; ++q) b[q] = diagonal[q] = low[q] = high[q] = Lanes{};
@@ -88,14 +70,15 @@ struct VectorRows {
       for (int q = 0; q < VECTORS; ++q) Y[v][q] = Lanes{};
     }
     for (int r = 0; r < n; ++r) {
-      const int type = rows.type[r];
+      const int own = row[r], type = rows.type[own];
       const bool loss = type == ROW_FRICTION_DOF || type == ROW_FRICTION_TENDON;
+      const bool free = type == ROW_EQUALITY || type == ROW_CONTACT_ELLIPTIC;
       bounded |= loss;
-      for (int v = 0; v < nv; ++v) entry(Y[v], r) = rows.J[r * stride + v];
-      entry(b, r) = -rows.aref[r];
-      entry(regularisation, r) = reciprocal_(rows.D[r]);
-      entry(high, r) = loss ? rows.frictionloss[r] : REAL_MAX;
-      entry(low, r) = loss ? -rows.frictionloss[r] : type == ROW_EQUALITY ? -REAL_MAX : R(0.0);
+      for (int v = 0; v < nv; ++v) entry(Y[v], r) = rows.J[own * stride + v];
+      entry(b, r) = -rows.aref[own];
+      entry(regularisation, r) = reciprocal_(rows.D[own]);
+      entry(high, r) = loss ? rows.frictionloss[own] : REAL_MAX;
+      entry(low, r) = loss ? -rows.frictionloss[own] : free ? -REAL_MAX : R(0.0);
     }
     for (int v = 0; v < nv; ++v) add(b, qacc_smooth[v], Y[v]);
     for (int v = 0; v < nv; ++v) {
@@ -115,11 +98,24 @@ struct VectorRows {
       for (int q = 0; q < VECTORS; ++q) pull[r][q] = A[r][q] * inverse[q];
       entry(pull[r], r) = 0;
     }
+    for (int k = 0; k < places; ++k) {
+      for (int i = first[k]; i < first[k] + dim[k]; ++i) {
+        for (int j = 0; j < MAX_CONE_ROWS; ++j) block[i][j] = entry(A[i], j < dim[k] ? first[k] + j : i);
+      }
+    }
   }
 
-  // (3) warm start: the forces at the last acceleration, or zero if that costs less
-  void start(const Model& m, const Rows& rows, const real* qacc_warmstart) {
-    const int nv = m.nv(), stride = m.nvp(), n = rows.n;
+  // (3) warm start from given forces of all rows
+  void start(const real* warm) {
+    for (int q = 0; q < VECTORS; ++q) force[q] = Lanes{};
+    for (int i = 0; i < number; ++i) entry(force, i) = warm[row[i]];
+    for (int q = 0; q < VECTORS; ++q) before[q] = force[q];
+  }
+
+  // The same without cones, if all rows are of this island: the forces at the last acceleration, or zero if that costs
+  // less.
+  void start_alone(const Model& m, const Rows& rows, const real* qacc_warmstart) {
+    const int nv = m.nv(), stride = m.nvp(), n = number;
     for (int q = 0; q < VECTORS; ++q) force[q] = before[q] = Lanes{};
     if (!m.opt_warmstart()) return;
     for (int r = 0; r < n; ++r) {
@@ -136,23 +132,56 @@ struct VectorRows {
   }
 
   // (5) one sweep in the given order. `change` receives the changes of the forces, and `gap` how far each force was
-  // from its best without bounds.
-  void sweep(const unsigned char* order, int n, Row& change, Row& gap) {
+  // from its best without bounds. Returns the part of the improvement by which rows of cones act on each other.
+  real sweep(const Model& m, const Rows& rows, const unsigned char* order, Row& change, Row& gap) {
     alignas(64) Row best;
     for (int q = 0; q < VECTORS; ++q) best[q] = -b[q] * inverse[q];
-    for (int r = 0; r < n; ++r) add(best, -entry(force, r), pull[r]);
-    if (VECTORS == 1) {
-      sweep_in_registers(order, n, best[0], change[0], gap[0]);
-      return;
+    for (int r = 0; r < number; ++r) add(best, -entry(force, r), pull[r]);
+    if (VECTORS == 1 && !cones) {
+      sweep_in_registers(order, number, best[0], change[0], gap[0]);
+      return 0;
     }
-    for (int k = 0; k < n; ++k) {
-      const int r = order[k];
+    real together = 0;
+    for (int k = 0; k < places; ++k) {
+      const int r = first[order[k]];
+      if (dim[order[k]] > 1) {
+        together += visit_cone(m, rows, r, dim[order[k]], best, change, gap);
+        continue;
+      }
       const real old = entry(force, r), free = entry(best, r), most = entry(high, r), least = entry(low, r);
       const real under = free > most ? most : free, next = under < least ? least : under, step = next - old;
       entry(change, r) = step;
       entry(gap, r) = old - free;
       entry(force, r) = next;
       add(best, -step, pull[r]);
+    }
+    return together;
+  }
+
+  // The same for the cone whose first row is r.
+  real visit_cone(const Model& m, const Rows& rows, int r, int dim, Row& best, Row& change, Row& gap) {
+    real old[MAX_CONE_ROWS], residual[MAX_CONE_ROWS], next[MAX_CONE_ROWS], together = 0;
+    for (int i = 0; i < dim; ++i) {
+      old[i] = entry(force, r + i);
+      entry(gap, r + i) = old[i] - entry(best, r + i);
+      residual[i] = entry(diagonal, r + i) * entry(gap, r + i);
+    }
+    best_in_cone(dim, block[r], residual, old, friction_of(m, rows, row[r]), next);
+    for (int i = 0; i < dim; ++i) {
+      const real step = next[i] - old[i];
+      for (int j = 0; j < i; ++j) together = fma_(-step * block[r + i][j], entry(change, r + j), together);
+      entry(change, r + i) = step;
+      entry(force, r + i) = next[i];
+      add(best, -step, pull[r + i]);
+    }
+    return together;
+  }
+
+  // Clamp all forces to their bounds, and project those of cones into them.
+  void confine_all(const Model& m, const Rows& rows) {
+    bound(low, high, force);
+    for (int k = 0; cones && k < places; ++k) {
+      if (dim[k] > 1) into_cone(dim[k], friction_of(m, rows, row[first[k]]), &entry(force, first[k]));
     }
   }
 
@@ -178,7 +207,7 @@ struct VectorRows {
   }
 
   // Iterate; returns the number of iterations.
-  int descend(const Model& m, int n, real trace) {
+  int descend(const Model& m, const Rows& rows, real trace) {
     static thread_local SweepOrders orders;
     int iteration = 0, since_restart = 0;
     real summed = 0;
@@ -191,67 +220,23 @@ struct VectorRows {
         before[q] = force[q];
         force[q] = start[q];
       }
-      if (momentum > 0) bound(low, high, force);
+      if (momentum > 0) confine_all(m, rows);
       for (int q = 0; q < VECTORS; ++q) start[q] = force[q];
       Row change = {}, gap = {}, improvement, against;
-      sweep(orders.of(n, iteration), n, change, gap);
+      const real together = sweep(m, rows, orders.of(places, iteration), change, gap);
       for (int q = 0; q < VECTORS; ++q) {
         improvement[q] = -change[q] * diagonal[q] * vector_fma(every(R(0.5)), change[q], gap[q]);
         against[q] = -change[q] * (start[q] - before[q]);
       }
       ++iteration;
       // (6) the momentum grows until the extrapolation goes against the descent
-      since_restart = total(against, n) > 0 ? 0 : since_restart + 1;
+      since_restart = total(against, number) > 0 ? 0 : since_restart + 1;
       // (7) stop when the decrease of the cost is below the tolerance, or is rounding alone
-      const real gain = total(improvement, n);
+      const real gain = total(improvement, number) + together;
       summed += abs_(gain);
       if (gain < max_(m.opt_tolerance()[0] * trace, 16 * REAL_EPS * REAL_EPS * summed)) break;
     }
     return iteration;
   }
 };
-
-// Find the island and the order of the rows if there is one tree and no cone, so that all rows are of one island.
-DEVICE bool one_island(const Model& m, const Rows& rows, int* efc_island, int* efc_order, int* tree) {
-  if (m.ntree() != 1) return false;
-  for (int r = 0; r < rows.n; ++r) {
-    const real* J = rows.J + r * m.nvp();
-    int v = 0;
-    while (v < m.nv() && J[v] == 0) ++v;
-    if (v == m.nv() || rows.type[r] == ROW_CONTACT_ELLIPTIC) return false;
-    efc_island[r] = 0;
-    efc_order[r] = r;
-  }
-  tree[0] = 0;
-  return true;
-}
-
-// Whether the vectors serve the rows of a world: they are few, outside elliptic cones, and all of one island.
-DEVICE bool in_vectors(const Model& m, const Rows& rows, const int* efc_island) {
-  if (rows.n > MOST_VECTOR_ROWS || m.nv() > MOST_VECTOR_DOFS || m.opt_iterations() > MOST_KEPT_SWEEPS) return false;
-  for (int r = 0; r < rows.n; ++r) {
-    if (rows.type[r] == ROW_CONTACT_ELLIPTIC || efc_island[r] != efc_island[0]) return false;
-  }
-  return efc_island[0] < m.ntree();
-}
-
-// Solve, and write what the solver of pgs.cuh would leave for each row.
-template <int WIDTH>
-DEVICE int pgs_in_vectors(const Model& m, const Rows& rows, const real* qLD, const real* qacc_smooth,
-                          const real* qacc_warmstart, real trace, real* efc_force, real* efc_Y, real* efc_b,
-                          real* efc_diagAR, real* efc_weight, real* efc_before) {
-  alignas(64) static thread_local VectorRows<WIDTH> own;
-  own.prepare(m, rows, qLD, qacc_smooth);
-  own.start(m, rows, qacc_warmstart);
-  const int iterations = own.descend(m, rows.n, trace);
-  for (int r = 0; r < rows.n; ++r) {
-    efc_force[r] = own.entry(own.force, r);
-    efc_before[r] = own.entry(own.before, r);
-    efc_b[r] = own.entry(own.b, r);
-    efc_diagAR[r] = own.entry(own.diagonal, r);
-    for (int i = 0; i < MAX_CONE_ROWS; ++i) efc_weight[MAX_CONE_ROWS * r + i] = efc_diagAR[r];
-    for (int v = 0; v < m.nvp(); ++v) efc_Y[r * m.nvp() + v] = v < m.nv() ? own.entry(own.Y[v], r) : R(0.0);
-  }
-  return iterations;
-}
 #endif

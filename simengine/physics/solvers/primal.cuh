@@ -13,6 +13,10 @@ struct Point {
 DEVICE real rows_cost(const Model& m, const Rows& rows, const real* jar, real* force, real* weight) {
 #ifdef PLAIN_ROWS
   if (are_plain(m)) return plain_rows_cost(rows, jar, force, weight);
+  if (rows.cones) {
+    const real others = plain_rows_cost(before_cones(rows), jar, force, weight);
+    return cones_cost(*rows.cones, others, jar, force, weight);
+  }
 #endif
   real cost = 0;
   LANE_FOR(r, rows.n) {
@@ -111,7 +115,11 @@ DEVICE real line_noise(real linear, real quadratic, real rows) {
 DEVICE real primal_line_search(const Model& m, const Rows& rows, const real* jar, const real* jv, real linear,
                                real quadratic, real tolerance, real* lines) {
 #ifdef PLAIN_ROWS
-  const bool plain = are_plain(m);
+  const bool plain = are_plain(m) || rows.cones;
+  const int cones = rows.cones ? rows.cones->vectors : 0;
+  const Rows others = cones ? before_cones(rows) : rows;
+  ConeLines cone_lines[MOST_CONE_VECTORS];
+  if (cones) put_cone_lines(*rows.cones, jar, jv, cone_lines);
   if (!plain)
 #endif
     LANE_FOR(r, rows.n) put_line(m, rows, r, jar + r, jv + r, lines + MAX_CONE_ROWS * r);
@@ -120,7 +128,8 @@ DEVICE real primal_line_search(const Model& m, const Rows& rows, const real* jar
   ROLLED for (int iteration = 0; iteration < m.opt_ls_iterations(); ++iteration) {
     LineLaw sum = {0, 0, 0};
 #ifdef PLAIN_ROWS
-    if (plain) sum = plain_line_law(rows, jar, jv, alpha);
+    if (plain) sum = plain_line_law(others, jar, jv, alpha);
+    if (cones) add_cone_lines(cone_lines, cones, alpha, sum);
     const int prepared = plain ? 0 : rows.n;
 #else
     const int prepared = rows.n;

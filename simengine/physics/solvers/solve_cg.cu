@@ -12,12 +12,16 @@ DEVICE void solve_cg(const Model& m, const int* nefc, const real* qM, const real
                      real* efc_weight, real* point, real* Ma, real* gradient, real* scaled, real* change,
                      real* search, real* Mv) {
   const int nv = m.nv();
-  const Rows rows = {nefc[0], efc_type, efc_id, contact_efc_address, contact_cand,
+  Rows rows = {nefc[0], efc_type, efc_id, contact_efc_address, contact_cand,
                      efc_J, efc_D, efc_aref, efc_frictionloss};
   if (rows.n == 0) {
     accelerate_smoothly(m, qacc_smooth, qacc, qfrc_constraint, solver_niter);
     return;
   }
+#ifdef PLAIN_ROWS
+  ThreeRowCones cones;
+  if (!are_plain(m) && find_cones(m, rows, cones)) rows.cones = &cones;
+#endif
   const Point p = {point, Ma, efc_jar, efc_force};
   const real scale = reciprocal_(m.stat_meaninertia()[0] * (nv > 1 ? nv : 1));
   const real smallest = divide_(max_(m.opt_tolerance()[0], REAL_EPS), scale);

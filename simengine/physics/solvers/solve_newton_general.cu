@@ -194,6 +194,7 @@ DEVICE bool is_quadratic(const Model& m, const Rows& rows, int r, int dim, const
 DEVICE bool is_full_step(const Model& m, const Rows& rows, const real* jar, const real* jv) {
 #ifdef PLAIN_ROWS
   if (are_plain(m)) return plain_full_step(rows, jar, jv);
+  if (rows.cones) return plain_full_step(before_cones(rows), jar, jv) && cones_full_step(*rows.cones, jar, jv);
 #endif
   int bends = 0;
   lane_sync();
@@ -234,6 +235,10 @@ DEVICE void solve_newton_general(const Model& m, const int* nefc, const real* qM
     unit = unit_rows(rows, nv, m.nvp());
     rows.unit = &unit;
   }
+#endif
+#ifdef PLAIN_ROWS
+  ThreeRowCones cones;
+  if (!are_plain(m) && find_cones(m, rows, cones)) rows.cones = &cones;
 #endif
   const Point p = {point, Ma, efc_jar, efc_force};
   const real scale = reciprocal_(m.stat_meaninertia()[0] * (nv > 1 ? nv : 1));

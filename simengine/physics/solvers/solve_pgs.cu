@@ -18,12 +18,9 @@ DEVICE void solve_pgs(const Model& m, const int* nefc, const real* qM, const rea
   // (1) sort the rows by island
   find_islands(m, rows, efc_island, efc_order, island_of);
 #ifdef MOST_VECTOR_ROWS
-  if (in_vectors(m, rows, efc_island)) {
-    real trace = 0;
-    for (int v = 0; v < nv; ++v) trace += island_of[m.dof_treeid()[v]] == efc_island[0] ? qM[v * nv + v] : R(0.0);
-    const auto solve = n <= 16 ? pgs_in_vectors<16> : n <= 32 ? pgs_in_vectors<32> : pgs_in_vectors<64>;
-    solver_niter[0] = solve(m, rows, qLD, qacc_smooth, qacc_warmstart, trace, efc_force, efc_Y, efc_b, efc_diagAR,
-                            efc_weight, efc_before);
+  if (in_vectors(m, rows, efc_island, efc_order)) {
+    solver_niter[0] = islands_in_vectors(m, d, qM, qLD, qacc_smooth, qacc_warmstart, efc_island, efc_order, island_of,
+                                         efc_Y, efc_b, efc_diagAR, efc_weight, qfrc_constraint, qacc);
     accelerate(m, d, qLD, qacc_smooth, qacc, qfrc_constraint);
     return;
   }

@@ -49,8 +49,44 @@ DEVICE bool tangents_at(int n, const real* A, const real* slip, const real* old,
   return lambda > 0 || (!rounding && (n > 3 ? least : product) >= LEAST_PIVOT);
 }
 
+#if !SIMENGINE_GPU
+// The same for two friction forces, with the inverse of the matrix in closed form. The host takes this way; on a GPU, the
+// lanes of other contacts would wait.
+DEVICE void best_two_tangents(const real* A, const real* slip, const real* old, const real* friction, real radius,
+                              real* x) {
+  const real a = friction[0] * friction[0] * A[0], b = friction[1] * friction[0] * A[MAX_CONE_ROWS];
+  const real c = friction[1] * friction[1] * A[MAX_CONE_ROWS + 1], pivot = c - divide_(b * b, a);
+  const real extent = sqrt_(c) + divide_(abs_(b), sqrt_(a));
+  if (!(a * pivot >= LEAST_PIVOT) || pivot <= 32 * REAL_EPS * extent * extent) return;
+  real before[2], push[2], y[2], lambda = 0, length2 = 0;
+  for (int i = 0; i < 2; ++i) {
+    before[i] = friction[i] > 0 ? divide_(old[i], friction[i]) : R(0.0);
+    push[i] = friction[i] * slip[i];
+  }
+  const real slack = max_(R(1e-10), REAL_EPS * radius * radius);
+  for (int iteration = 0; iteration < TANGENT_ITERATIONS; ++iteration) {
+    const real p = a + lambda, q = c + lambda, determinant = fma_(p, q, -b * b), inverse = divide_(R(1.0), determinant);
+    const real r0 = -fma_(lambda, before[0], push[0]), r1 = -fma_(lambda, before[1], push[1]);
+    y[0] = fma_(fma_(q, r0, -b * r1), inverse, before[0]);
+    y[1] = fma_(fma_(p, r1, -b * r0), inverse, before[1]);
+    length2 = fma_(y[1], y[1], y[0] * y[0]);
+    const real excess = length2 - radius * radius;
+    if (excess < slack) break;
+    const real curve = fma_(q, y[0] * y[0], fma_(p, y[1] * y[1], -2 * b * y[0] * y[1]));
+    const real further = divide_(excess * determinant, 2 * curve);
+    if (further < R(1e-10) || iteration == TANGENT_ITERATIONS - 1) break;
+    lambda += further;
+  }
+  const real shrink = lambda > 0 ? divide_(radius, sqrt_(length2)) : R(1.0);
+  for (int i = 0; i < 2; ++i) x[i] = shrink * friction[i] * y[i];
+}
+#endif
+
 DEVICE void best_tangents(int n, const real* A, const real* slip, const real* old, const real* friction, real radius,
                           real* x) {
+#if !SIMENGINE_GPU
+  if (n == 2) return best_two_tangents(A, slip, old, friction, radius, x);
+#endif
   real L[MAX_CONE_ROWS * MAX_CONE_ROWS], y[MAX_CONE_ROWS], lambda = 0, length2 = 0;
   const real slack = max_(R(1e-10), REAL_EPS * radius * radius);
   ROLLED for (int iteration = 0; iteration < TANGENT_ITERATIONS; ++iteration) {
