@@ -141,7 +141,7 @@ def left_alone(stage: Stage, memory: Memory, name: str) -> np.ndarray:
     if name == "kept_contact":
         mask[...] = ~kept(memory)[:, :, None]
     if name == "kept_prism":
-        mask[...] = np.arange(mask.shape[1])[:, None] >= of_fields(memory)[:, None, None]
+        mask[...] = np.arange(mask.shape[1])[:, None] >= of_fields(memory, stage)[:, None, None]
     if name in ("near_cand", "near_adr"):
         mask[...] = np.arange(mask.shape[1]) >= memory.own("pair_tally")[:, :1] + (name == "near_adr")
     if name in ("search_near", "search_found"):
@@ -168,13 +168,14 @@ def kept(memory: Memory) -> np.ndarray:
     return there
 
 
-def of_fields(memory: Memory) -> np.ndarray:
+def of_fields(memory: Memory, stage: Stage) -> np.ndarray:
     """Contacts with height fields, (num_worlds,)."""
+    listing = stage.name in ("collision_list", "list_culled")  # leave the number of contacts in place of their address
     found = np.zeros(memory.num_worlds, int)
     listed = zip(memory.own("near_cand"), memory.own("near_adr"), memory.own("pair_tally")[:, 0], strict=True)
     for world, (near, adr, number) in enumerate(listed):
         on_field = memory.model.cand_type[near[:number]] == PAIR_TYPES.index("hfield")
-        found[world] = np.diff(adr[: number + 1])[on_field].sum()
+        found[world] = (adr[:number] if listing else np.diff(adr[: number + 1]))[on_field].sum()
     return found
 
 

@@ -141,6 +141,20 @@ def test_lanes_that_share_searches_count_and_keep_the_same(
         np.testing.assert_array_equal(values, found[1][name], err_msg=name)
 
 
+def test_every_kernel_that_lists_pairs_keeps_contacts_with_height_fields() -> None:
+    mj = rocks_on_a_field()
+    found = []
+    for kernels in ((single("collision_general"),), (catalogue.SEARCHES[0], catalogue.SEARCHES[-1])):
+        memory = Memory(load_table(mj), "float64", WORLDS, 500, 0)
+        memory.set({"qpos": on_field(mj, WORLDS), "world_status": np.zeros(WORLDS, np.int32)})
+        for kernel in (single("kinematics"), *kernels, single("scan"), single("hfield")):
+            call(kernel, memory, arguments(kernel, memory))
+        found.append({name: memory.own(name).copy() for name in ("kept_prism", "contact_dist", "contact_pos")})
+    assert (found[0]["kept_prism"] != 0).any(axis=(1, 2)).all()
+    for name, values in found[0].items():
+        np.testing.assert_array_equal(values, found[1][name], err_msg=name)
+
+
 def test_models_without_such_pairs_keep_nothing() -> None:
     text = '<mujoco><worldbody>{}<body><freejoint/><geom type="box" size="0.1 0.1 0.1"/></body></worldbody></mujoco>'
     assert load_table(text.format('<geom type="plane" size="1 1 1"/>')).nkept == 0

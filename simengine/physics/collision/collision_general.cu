@@ -25,6 +25,9 @@ DEVICE void search_pairs(const Model& m, const int* near_cand, const int* search
       const Difference deep = difference_of(pair_of(m, other, geom_xpos, geom_xmat));
       Simplex around;
       real outward[3];
+#if BEGINS_WITH_SIMPLEX
+      around = simplex_of_lane(simplex, LANES - most);
+#endif
       epa<AllLanes>(deep, shared, around, outward);
       if (!own) continue;
       left = 0;
@@ -65,7 +68,7 @@ DEVICE void collision_general(const Model& m, const real* qpos, const int* eq_ac
                               int shard_size) {
   const bool healthy = world_status[0] == STATUS_HEALTHY;
   const Tally tally =
-      list_pairs(m, healthy, geom_xpos, geom_xmat, near_cand, near_adr, search_near, waiting, nullptr, kept_prism);
+      list_pairs(m, healthy, geom_xpos, geom_xmat, near_cand, near_adr, search_near, kept_prism, waiting);
   if (SEARCHES && m.nsearch()) {
 #if LANES == 1
     search_in_turn(m, near_cand, search_near, tally.searches, geom_xpos, geom_xmat, search_found, kept_contact);

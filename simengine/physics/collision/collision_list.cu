@@ -32,8 +32,8 @@ struct ListPairs {
 };
 
 DEVICE Tally list_pairs(const Model& m, bool healthy, const real* geom_xpos, const real* geom_xmat, int* near_cand,
-                        int* near_adr, int* search_near, real* waiting, const Vec4* bounds = nullptr,
-                        real* kept_prism = nullptr) {
+                        int* near_adr, int* search_near, real* kept_prism, real* waiting,
+                        const Vec4* bounds = nullptr) {
   ListPairs list = {m, geom_xpos, geom_xmat, {near_cand, near_adr, 0}, search_near, 0, 0};
   each_near(m, healthy ? m.ncand() : 0, geom_xpos, geom_xmat, reinterpret_cast<int*>(waiting), list, bounds);
   lane_sync();
@@ -45,12 +45,12 @@ DEVICE Tally list_pairs(const Model& m, bool healthy, const real* geom_xpos, con
 }
 
 DEVICE void collision_list(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* world_status,
-                           int* near_cand, int* near_adr, int* search_near, int* pair_tally, real* waiting,
-                           real* bounds) {
+                           int* near_cand, int* near_adr, int* search_near, real* kept_prism, int* pair_tally,
+                           real* waiting, real* bounds) {
   const bool healthy = world_status[0] == STATUS_HEALTHY;
   const Vec4* shared = share_bounds(m, geom_xpos, bounds);
   const Tally tally =
-      list_pairs(m, healthy, geom_xpos, geom_xmat, near_cand, near_adr, search_near, waiting, shared);
+      list_pairs(m, healthy, geom_xpos, geom_xmat, near_cand, near_adr, search_near, kept_prism, waiting, shared);
   const int rows = lane_sum_int(tally.rows);
   NearPairs{near_cand, near_adr, tally.near}.end(0, tally.searches, rows, pair_tally);
   lane_sync();

@@ -12,7 +12,7 @@ DEVICE void contact_rows(const Model& m, const Rows& jacobian, int k, int cand, 
   const ContactSides sides = contact_sides(m, cand, contact_pos + 3 * k, subtree_com);
   const typename Rows::Dofs dofs = jacobian.dofs(m, sides.body[0], sides.body[1]);
   const int stride = jacobian.stride, dim = m.cand_condim()[cand], rows = rows_of(m, cand);
-  const bool pyramid = dim > 1 && m.opt_cone() != CONE_ELLIPTIC;
+  const bool pyramid = dim > 1 && m.opt_cone() != CONE_ELLIPTIC, four_edges = pyramid && dim == 3;
   real *J = jacobian.J + size_t(first) * stride, frame[9], friction[5];
   for (int i = 0; i < 9; ++i) frame[i] = contact_frame[9 * k + i];
   for (int i = 0; i < 5; ++i) friction[i] = m.cand_friction()[5 * cand + i];
@@ -32,11 +32,17 @@ DEVICE void contact_rows(const Model& m, const Rows& jacobian, int k, int cand, 
           angular[i] = fma_(sign, cdof[6 * v + i], angular[i]);
         }
       }
-      for (int i = 0; i < 3; ++i) {
-        along[i] = dot3(frame + 3 * i, linear);
-        if (dim > 3) along[3 + i] = dot3(frame + 3 * i, angular);
-      }
       real* out = J + jacobian.column(dofs, v);
+      for (int i = 0; i < 3; ++i) along[i] = dot3(frame + 3 * i, linear);
+      if (four_edges) {  // the most common rows, without a loop over edges
+        for (int i = 0; i < 2; ++i) {
+          const real leaning = friction[i] * along[i + 1];
+          out[2 * i * stride] = along[0] + leaning;
+          out[(2 * i + 1) * stride] = along[0] - leaning;
+        }
+        continue;
+      }
+      for (int i = 0; i < 3 && dim > 3; ++i) along[3 + i] = dot3(frame + 3 * i, angular);
       if (!pyramid) out[0] = along[0];
       for (int i = 1; i < dim; ++i) {
         const real leaning = friction[i - 1] * along[i];

@@ -113,6 +113,9 @@ DEVICE_CALL real gjk(const Difference& d, real most, Simplex& s, real* normal, b
   return gjk_in_vectors(d, most, s, normal, apart);
 #endif
   real v[3], dir[3];
+#if !SIMENGINE_GPU
+  s.around = false;
+#endif
   *apart = !first_simplex(d, most, s);
   if (*apart) return 0;
   nearest(s, v);
@@ -147,7 +150,13 @@ DEVICE_CALL real gjk(const Difference& d, real most, Simplex& s, real* normal, b
       if (k == place) next.renew(k);
     }
     // in thin tetrahedra rounding may put it inside although the cores are apart
-    if (!(bound > TOUCH_TOLERANCE * d.scale) && holds_origin(next)) return 0;
+    if (!(bound > TOUCH_TOLERANCE * d.scale) && holds_origin(next)) {
+#if !SIMENGINE_GPU
+      s = next;
+      s.around = true;
+#endif
+      return 0;
+    }
     nearest(next, v);
     const real closer = dot3(v, v);
     if (!(closer < square)) {

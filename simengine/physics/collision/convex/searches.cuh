@@ -15,6 +15,9 @@ DEVICE void put_simplex(real* to, const Simplex& s, const real* normal) {
     to[24 + k] = s.weight[k];
   }
   for (int i = 0; i < 3; ++i) to[28 + i] = normal[i];
+#if !SIMENGINE_GPU
+  to[31] = s.around;
+#endif
 }
 
 // EPA uses three points, even where a weight is zero or negative.
@@ -29,6 +32,9 @@ DEVICE void take_simplex(const real* from, bool deep, Simplex& s, real* normal) 
     s.renew(k);
   }
   for (int i = 0; i < 3; ++i) normal[i] = from[28 + i];
+#if !SIMENGINE_GPU
+  s.around = from[31] != 0;
+#endif
 }
 
 // The number of searches of a world that are kept.

@@ -18,6 +18,7 @@ struct Simplex {
   bool used[4];
 #if !SIMENGINE_GPU
   mutable int vertex[4][2];  // vertices of the flat parts of both shapes, once somebody asked for them; else -1
+  bool around;               // whether it is a tetrahedron around the origin, in which distance is 0
 #endif
 
   // Note that support point k is a new one, and which vertices it has, if that is known.
@@ -47,6 +48,25 @@ DEVICE_CALL int simplex_vertex(const Shape& s, const Simplex& simplex, int k, in
 #endif
   return found;
 }
+
+// On the host a search for a depth begins with the tetrahedron in which that for a distance ended.
+#define BEGINS_WITH_SIMPLEX !SIMENGINE_GPU
+
+#if BEGINS_WITH_SIMPLEX
+// The simplex of a lane, without its weights. All lanes call it together.
+DEVICE Simplex simplex_of_lane(const Simplex& s, int from) {
+  Simplex other;
+  for (int k = 0; k < 4; ++k) {
+    for (int i = 0; i < 3; ++i) {
+      other.w[k][i] = lane_get(s.w[k][i], from);
+      other.dir[k][i] = lane_get(s.dir[k][i], from);
+    }
+    other.renew(k);
+  }
+  other.around = lane_get(real(s.around), from) != 0;
+  return other;
+}
+#endif
 
 // Who searches.
 struct OneLane {

@@ -151,7 +151,7 @@ DEVICE void end_corners(const Corners& c, Simplex& s) {
 DEVICE_CALL real gjk_in_vectors(const Difference& d, real most, Simplex& s, real* normal, bool* apart) {
   real v[3], dir[3], w[3];
   Corners corners = {};
-  *apart = false;
+  *apart = s.around = false;
   if (begins_with_face(d)) {
     const UpperFace face = upper_face(d);
     *apart = -dot3(face.w[0], face.normal) > most;
@@ -194,7 +194,11 @@ DEVICE_CALL real gjk_in_vectors(const Difference& d, real most, Simplex& s, real
     put_corner(corners, place, d, w, dir);
     const FourPoints points = points_of(corners);
     // in thin tetrahedra rounding may put it inside although the cores are apart
-    if (!(bound > TOUCH_TOLERANCE * d.scale) && hold_origin(points)) return 0;
+    if (!(bound > TOUCH_TOLERANCE * d.scale) && hold_origin(points)) {
+      end_corners(corners, s);
+      s.around = true;
+      return 0;
+    }
     nearest_of(points, corners, v);
     const real closer = dot3(v, v);
     if (!(closer < square)) {

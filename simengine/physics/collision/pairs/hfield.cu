@@ -212,13 +212,13 @@ struct CountedFields {
   int near;
   const real *geom_xpos, *geom_xmat;
   int *numbers, *rows;  // contacts of each pair; and the lane's share of the rows of those closer than the margin
-  KeptPrisms* kept;     // may be null
+  KeptPrisms* kept;
   DEVICE_METHOD int size() const { return near; }
   DEVICE_METHOD bool has_prisms(int i) const { return m.cand_type()[near_cand[i]] == TYPE_HFIELD; }
   DEVICE_METHOD Pair pair(int i) const { return pair_of(m, near_cand[i], geom_xpos, geom_xmat); }
   DEVICE_METHOD real margin(int i) const { return detection_margin(m, near_cand[i]); }
   DEVICE_METHOD void take(int, int, const Contact& contact) const {
-    if (KEEPS_PRISMS && kept) kept->put(contact);
+    if (KEEPS_PRISMS) kept->put(contact);
   }
   DEVICE_METHOD void end(int i, bool first, int number, const Contact* hit) const {
     if (hit && hit->dist < m.cand_margin()[near_cand[i]]) *rows += rows_of(m, near_cand[i]);
@@ -227,11 +227,11 @@ struct CountedFields {
 };
 
 // Write the numbers of contacts of near pairs with height fields, other than 0; `rows` receives the lane's share of
-// their constraint rows. `kept_prism` may be null.
+// their constraint rows.
 DEVICE void count_hfields(const Model& m, const int* near_cand, int near, const real* geom_xpos, const real* geom_xmat,
                           int* numbers, int* rows, real* kept_prism) {
   KeptPrisms kept = {kept_prism, m.nkeptprism(), 0};
-  each_prism(CountedFields{m, near_cand, near, geom_xpos, geom_xmat, numbers, rows, kept_prism ? &kept : nullptr});
+  each_prism(CountedFields{m, near_cand, near, geom_xpos, geom_xmat, numbers, rows, &kept});
 }
 
 // Store the kept contacts of near pairs with height fields, as long as all of a pair are kept. Returns the number of
