@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from . import chart, costs, growth, heaps, lists, mixed, models, robots
+from . import chart, costs, growth, heaps, kinds, lists, mixed, models, robots
 from .markdown import percent
 from .results import ROOT, load, origin, scheduler_rows
 
@@ -18,6 +18,7 @@ _PEER_PILES = "peers/piles_mujoco_warp_h200"
 _ROBOTS = ("peers/robots_mujoco_warp_h200", "robots_h200")
 _ROBOTS_AGAIN = "peers/robots_again_mujoco_warp_h200"
 _ROBOTS_ON_CPU = "peers/mujoco_rollout_epyc_2_cores"
+_KINDS_ON_CPU = "peers/kinds_mujoco_rollout_epyc_2_cores"
 _PEER_RUNS = ("peers/six_mujoco_warp_h200", "peers/mixed_mujoco_warp_h200", "peers/mixed_executors_mujoco_warp_h200")
 
 
@@ -68,8 +69,11 @@ def _of_models() -> dict[str, str]:
 
 def _of_robots() -> dict[str, str]:
     beside, later = map(load, _ROBOTS)
-    cpu = load(_ROBOTS_ON_CPU)
+    cpu, of_kinds = load(_ROBOTS_ON_CPU), load(_KINDS_ON_CPU)
     return {
+        "kinds_table": kinds.kinds_table(of_kinds),
+        "kinds_held": kinds.held(of_kinds, robots.ENOUGH),
+        "kinds_origin": origin(_KINDS_ON_CPU),
         "cpu_robots_table": robots.cpu_table(cpu),
         "cpu_robots_held": robots.cpu_held(cpu),
         "cpu_robots_enough": str(robots.ENOUGH),

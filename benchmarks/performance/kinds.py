@@ -1,0 +1,44 @@
+"""Small models of one kind each on a CPU, beside mujoco.rollout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .markdown import ratio, speed, table
+from .results import Result
+
+KINDS = {
+    "terrain": "a height field under every shape",
+    "rubble": "meshes, cylinders and boxes that lie on each other",
+    "dual": "PGS, elliptic cones, several islands",
+    "rollers": "conjugate gradients, rolling friction",
+    "ragdoll": "ball joints, the implicit integrator",
+    "linkage": "closed chains, elliptic cones, noslip",
+    "ropes": "spatial tendons around geoms",
+    "contact_parameters": "margins, gaps and solref, RK4",
+    "crates": "boxes",
+    "mixed_tree": "joints of every type",
+    "quadruped": "a robot of capsules",
+    "biped": "a robot with implicit damping",
+    "grasp": "a gripper",
+    "pile:sphere:100": "a heap of 100 spheres",
+}
+"""What each model is there for, by the name of its file or its own."""
+
+
+def kinds_table(result: Result) -> str:
+    """Steps per second of both engines, the models with the least ratio first."""
+    ours = {row["model"]: row for row in result["rows"] if row["engine"] == "simengine"}
+    peers = [row for row in result["rows"] if row["engine"] != "simengine"]
+    lines = []
+    for peer in sorted(peers, key=lambda row: float(row["ratio"])):
+        own, name = ours[peer["model"]], Path(peer["model"]).stem
+        speeds = (speed(own["steps_per_s"]), speed(peer["steps_per_s"]))
+        lines.append([name, KINDS[name], *speeds, ratio(own["steps_per_s"] / peer["steps_per_s"])])
+    return table(["model", "what it has", "simengine", peers[0]["engine"], "ratio"], lines, words=2)
+
+
+def held(result: Result, enough: float) -> str:
+    """For how many models the ratio is enough, such as "9 of 14 models"."""
+    ratios = [row["ratio"] for row in result["rows"] if "ratio" in row]
+    return f"{sum(one >= enough for one in ratios)} of {len(ratios)} models"
