@@ -36,9 +36,11 @@ typedef bool truth;  // of a comparison of real numbers
 #ifdef AS_TASK
 #define DEVICE static __device__ __forceinline__
 #define DEVICE_CALL static DEVICE_CALLED
+#define DEVICE_APART static __device__ __noinline__
 #else
 #define DEVICE __device__ __forceinline__
 #define DEVICE_CALL DEVICE_CALLED
+#define DEVICE_APART __device__ __noinline__
 #endif
 #ifdef ALL_INLINE
 #define DEVICE_CALLED __device__ __forceinline__
@@ -54,6 +56,7 @@ typedef bool truth;  // of a comparison of real numbers
 #include <cstdint>
 #define DEVICE static inline
 #define DEVICE_CALL static
+#define DEVICE_APART static
 #define DEVICE_METHOD inline
 #define GRID_CONSTANT
 #define SIMENGINE_GPU 0
@@ -61,6 +64,8 @@ typedef bool truth;  // of a comparison of real numbers
 
 // DEVICE_CALL is for large functions with several callers: inlined, they would exceed the instruction cache. A kernel
 // that is small without them has ALL_INLINE. Then arrays in SHORT_LOOPs, of a fixed number of rounds, are in registers.
+// DEVICE_APART is for large functions that are seldom called. They take and return structures by value: a structure
+// whose address is given away is in memory everywhere.
 //
 // LANE_FOR divides a loop among the lanes. It is not unrolled, because kernels contain many such loops, and code that
 // exceeds the instruction cache costs more than a branch. ROLLED has the same effect on a serial loop. The loads of

@@ -356,8 +356,14 @@ DEVICE void face_around(const Polytope& p, real most, const real* normal, int* c
   for (int i = 0; i < 3; ++i) corner[i] = p.corner[face][i];
 }
 
+// A direction, and three support points around it.
+struct Way {
+  Simplex simplex;
+  real normal[3];
+};
+
 template <typename Team>
-DEVICE_CALL void try_other_ways(const Difference& d, const Polytope& p, real depth, Simplex& s, real* normal);
+DEVICE_APART Way best_way(const Difference d, const Polytope& p, real depth, const Way found);
 
 // The direction of least penetration; the simplex receives the three support points around it, with their weights. All
 // lanes of the team have the same difference, and receive the same result.
@@ -418,6 +424,10 @@ DEVICE_CALL void epa(const Difference& d, Polytope& p, Simplex& s, real* normal)
   }
   real square;
   triangle_weights(s.w[0], s.w[1], s.w[2], s.weight, &square);
-  if (!reached && !flat) try_other_ways<Team>(d, p, depth, s, normal);
+  if (!reached && !flat) {
+    const Way best = best_way<Team>(d, p, depth, {s, {normal[0], normal[1], normal[2]}});
+    s = best.simplex;
+    for (int i = 0; i < 3; ++i) normal[i] = best.normal[i];
+  }
   Team::sync();
 }

@@ -47,7 +47,7 @@ DEVICE void moved_by(const real* n, const real (*t)[3], real a, real b, real* ou
 
 // One step of Newton's method downhill: the Hessian's eigenvalues are taken as positive, and the step is halved until
 // the support function falls. Returns false if it does not.
-DEVICE_CALL bool step_down(const Difference& d, real* n, real* h) {
+DEVICE_APART bool step_down(const Difference& d, real* n, real* h) {
   real t[2][3], w[3], H[3], trial[3];
   tangents_of(n, t);
   support(d, n, w);
@@ -100,36 +100,37 @@ DEVICE void simplex_around(const Difference& d, const real* n, Simplex& s) {
   }
 }
 
-// Replace a direction and the three support points around it by others, if these lead to a smaller depth. `depth` is
-// the depth along the direction, which the search found in a full polytope.
+// The way that was found, along which the depth is `depth`, as the search ended in a full polytope; or another one, if
+// that leads to a smaller depth.
 template <typename Team>
-DEVICE_CALL void try_other_ways(const Difference& d, const Polytope& p, real depth, Simplex& s, real* normal) {
+DEVICE_APART Way best_way(const Difference d, const Polytope& p, real depth, const Way found) {
   const real close = EPA_TOLERANCE * d.scale;
   real tried[2 * WAYS_TRIED + 2][3], n[3], least = depth;
   int number = 1;
-  for (int i = 0; i < 3; ++i) tried[0][i] = n[i] = normal[i];
+  Way best = found;
+  for (int i = 0; i < 3; ++i) tried[0][i] = n[i] = found.normal[i];
   ROLLED for (int k = 0; k < WAYS_TRIED; ++k) {
     const int face = other_face<Team>(p, tried, number, least - close);
     if (face == EPA_FACES) break;
     Kinks kinks;
     if (k == 0) {
-      least = polish(d, s, n, kinks);
+      least = polish(d, best.simplex, n, kinks);
       for (int i = 0; i < 3; ++i) tried[number][i] = n[i];
       ++number;
     }
-    real way[3], h;
-    for (int i = 0; i < 3; ++i) tried[number][i] = way[i] = p.normal[face][i];
-    ROLLED for (int step = 0; step < WAYS_STEPS && step_down(d, way, &h); ++step) {
+    Way other;
+    real h;
+    for (int i = 0; i < 3; ++i) tried[number][i] = other.normal[i] = p.normal[face][i];
+    ROLLED for (int step = 0; step < WAYS_STEPS && step_down(d, other.normal, &h); ++step) {
     }
-    Simplex other;
-    simplex_around(d, way, other);
-    for (int i = 0; i < 3; ++i) n[i] = way[i];
-    h = polish(d, other, n, kinks);
+    simplex_around(d, other.normal, other.simplex);
+    for (int i = 0; i < 3; ++i) n[i] = other.normal[i];
+    h = polish(d, other.simplex, n, kinks);
     for (int i = 0; i < 3; ++i) tried[number + 1][i] = n[i];
     number += 2;
     if (!(h < least - close)) continue;
     least = h;
-    s = other;
-    for (int i = 0; i < 3; ++i) normal[i] = way[i];
+    best = other;
   }
+  return best;
 }

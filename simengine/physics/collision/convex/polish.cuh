@@ -25,7 +25,7 @@ struct Kinks {
   int body[2];      // the body that each edge belongs to: 0 or 1
 };
 
-DEVICE_CALL void add_kink(Kinks& k, const real* edge, int body) {
+DEVICE_APART void add_kink(Kinks& k, const real* edge, int body) {
   real e[3] = {edge[0], edge[1], edge[2]};
   const real length = normalize3(e);
   if (k.number == 2 || !(length > MJMINVAL)) return;
@@ -38,7 +38,7 @@ DEVICE_CALL void add_kink(Kinks& k, const real* edge, int body) {
 }
 
 // Edges e of a body for which n.e changes sign among the support directions that have weight.
-DEVICE_CALL void find_kinks(const Shape& s, const Simplex& simplex, int body, Kinks& kinks) {
+DEVICE_APART void find_kinks(const Shape& s, const Simplex& simplex, int body, Kinks& kinks) {
   int first = -1;
   ROLLED for (int k = 0; k < 4; ++k) {
     if (!simplex.used[k]) continue;
@@ -64,7 +64,7 @@ DEVICE_CALL void find_kinks(const Shape& s, const Simplex& simplex, int body, Ki
 }
 
 // u' h'' v of a body's ellipsoid part, for tangents u and v.
-DEVICE_CALL real curvature(const Shape& s, const real* n, const real* u, const real* v) {
+DEVICE_APART real curvature(const Shape& s, const real* n, const real* u, const real* v) {
   if (!has_round(s)) return 0;
   real nl[3], ul[3], vl[3], q[3];
   to_local(nl, s.mat, n);
@@ -88,7 +88,7 @@ DEVICE bool reaches_above(const Difference& d, const Simplex& s, const real* dir
 
 // One step of Newton's method; returns its size, or zero if there is none. The directions perpendicular to n, and to
 // the kink if there is one, are free. `before` becomes h(n) before the step.
-DEVICE_CALL real newton_step(const Difference& d, const Kinks& kinks, real* n, real* before) {
+DEVICE_APART real newton_step(const Difference& d, const Kinks& kinks, real* n, real* before) {
   real t[2][3], w[3];
   const int tangents = 2 - kinks.number;
   if (kinks.number == 1) {
@@ -126,7 +126,7 @@ DEVICE_CALL real newton_step(const Difference& d, const Kinks& kinks, real* n, r
 }
 
 // Replace n by `trial` if that is at least as good a direction; returns whether it is.
-DEVICE_CALL bool improve(const Difference& d, const real* trial, real slack, real* h, real* n) {
+DEVICE_APART bool improve(const Difference& d, const real* trial, real slack, real* h, real* n) {
   const real other = reach(d, trial);
   if (!(other <= *h + slack)) return false;
   *h = other;
@@ -135,7 +135,7 @@ DEVICE_CALL bool improve(const Difference& d, const real* trial, real slack, rea
 }
 
 // Whether the other shape's support point against a cap's normal lies over the cap.
-DEVICE_CALL bool over_cap(const Shape& s, const Shape& other, const real* axis, int body) {
+DEVICE_APART bool over_cap(const Shape& s, const Shape& other, const real* axis, int body) {
   real against[3], point[3], local[3];
   for (int i = 0; i < 3; ++i) against[i] = body ? axis[i] : -axis[i];
   support(other, against, point);
@@ -147,7 +147,7 @@ DEVICE_CALL bool over_cap(const Shape& s, const Shape& other, const real* axis, 
 // Replace n by the normal of a cylinder's cap, or of a side of a box, if that is near n and at least as good; the face
 // then counts as two kinks. It is tried for a box, because neighbouring support points may show one of its kinks only,
 // and those of cores that almost touch may show none. An ellipsoid touches a cap only with its farthest point.
-DEVICE_CALL void snap_to_face(const Difference& d, int body, real slack, real* h, real* n, Kinks& kinks) {
+DEVICE_APART void snap_to_face(const Difference& d, int body, real slack, real* h, real* n, Kinks& kinks) {
   const Shape &s = body ? d.b : d.a, &other = body ? d.a : d.b;
   const bool cap = s.round[0] > 0 && !(s.round[2] > 0);
   if (!cap && !(s.box[0] > 0)) return;
@@ -170,7 +170,7 @@ DEVICE_CALL void snap_to_face(const Difference& d, int body, real slack, real* h
 // The best direction for a choice of active kinks, found from n. Beyond a kink that is not among the chosen ones, steps
 // may lead to and fro for ever. If they do not settle, and there are `rounds` for it, they are made again, and one to a
 // larger h is cut to a quarter.
-DEVICE_CALL void best_direction(const Difference& d, const Simplex& s, const Kinks& kinks, const real* n, real slack,
+DEVICE_APART void best_direction(const Difference& d, const Simplex& s, const Kinks& kinks, const real* n, real slack,
                                 int rounds, real* trial) {
   if (kinks.number == 2) {
     cross3(trial, kinks.edge[0], kinks.edge[1]);
@@ -205,7 +205,7 @@ DEVICE_CALL void best_direction(const Difference& d, const Simplex& s, const Kin
 }
 
 // Improve the normal n; returns h(n), which is minus the signed distance of the cores.
-DEVICE_CALL real polish(const Difference& d, const Simplex& s, real* n, Kinks& kinks) {
+DEVICE_APART real polish(const Difference& d, const Simplex& s, real* n, Kinks& kinks) {
   const real slack = 8 * REAL_EPS * d.scale, start[3] = {n[0], n[1], n[2]};
   real h = reach(d, n), trial[3];
   // (1) kinks that may be active
@@ -255,7 +255,7 @@ DEVICE bool same_point(const Shape& s, int vertex, int other) {
 // point of the smooth part at n. Returns whether the point is unique, which needs a single support point of the flat
 // part and a smooth part without a cap. A support point that does not touch is replaced by one that does, because the
 // simplex may contain another edge, parallel to the one that touches.
-DEVICE_CALL bool witness(const Shape& s, const Simplex& simplex, int body, const real* n, real slack, real* point) {
+DEVICE_APART bool witness(const Shape& s, const Simplex& simplex, int body, const real* n, real slack, real* point) {
   const real sign = body ? R(-1.0) : R(1.0);
   real local[3], along[3], curved[3], flat[3], sum[3] = {R(0.0), R(0.0), R(0.0)};
   int first = -1;
