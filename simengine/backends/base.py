@@ -16,6 +16,9 @@ from simengine_scheduler.launch import BufferSet
 
 LANE_CLASSES: tuple[int, ...] = (8, 16, 32)
 
+NEWTON_SOLVERS = ("solve_newton_unilateral", "solve_newton_general")
+"""Names of the solvers with Newton's method: for rows that only push, and for rows of every type."""
+
 LANES_OF_A_BLOCK = 128
 """Lanes of kernels in which a block of a GPU works on a world."""
 
@@ -31,6 +34,16 @@ def matrix_rows_for(nv: int, dtype: str) -> int:
     In float64 so large a matrix does not fit the registers.
     """
     return nv if LANE_CLASSES[-1] < nv <= 2 * LANE_CLASSES[-1] and dtype == "float32" else 0
+
+
+def block_rows_for(nv: int, dtype: str) -> int:
+    """nv, if a block of a GPU holds matrices of this size, with a row in each lane's registers; else 0."""
+    return nv if 2 * LANE_CLASSES[-1] < nv <= LANES_OF_A_BLOCK and dtype == "float32" else 0
+
+
+def dense_islands_for(model: ModelTable, dtype: str) -> bool:
+    """Whether a GPU solves islands of more than 64 dofs as dense problems, if a block has a lane for each of them."""
+    return model.has_islands and model.solver == NEWTON_SOLVERS[0] and dtype == "float32"
 
 
 def along_branches_for(nv: int) -> bool:
@@ -94,7 +107,7 @@ class Backend(Protocol):
         """What makes the backend's GPU the current one of the thread; None for a backend without one."""
         ...
 
-    def form_of(self, model: ModelTable) -> ModelTable:
+    def form_of(self, model: ModelTable, dtype: str) -> ModelTable:
         """The model in its fastest form on the processor: solved by islands, or as one problem for each world."""
         ...
 
@@ -108,6 +121,10 @@ class Backend(Protocol):
 
     def matrix_rows(self, nv: int, dtype: str) -> int:
         """nv where kernels are compiled for matrices of this size, with two rows in a lane's registers; 0 elsewhere."""
+        ...
+
+    def block_rows(self, nv: int, dtype: str) -> int:
+        """nv where a block of lanes holds matrices with nv rows, with one row in a lane's registers; 0 elsewhere."""
         ...
 
     def dual_rows(self, nv: int, dtype: str) -> int:

@@ -11,9 +11,12 @@ from typing import Any
 import numpy as np
 
 from simengine.backends.base import (
+    LANES_OF_A_BLOCK,
     Candidates,
     StepShape,
     along_branches_for,
+    block_rows_for,
+    dense_islands_for,
     dual_rows_for,
     lanes_for,
     matrix_rows_for,
@@ -102,9 +105,9 @@ class CudaBackend:
         gpu: AbstractContextManager[Any] = self._cupy.cuda.Device(self._gpu)
         return gpu
 
-    def form_of(self, model: ModelTable) -> ModelTable:
-        """The model as it is."""
-        return model
+    def form_of(self, model: ModelTable, dtype: str) -> ModelTable:
+        """The model, with dense problems for islands of up to 128 dofs where a block solves these."""
+        return model.with_dense_islands(LANES_OF_A_BLOCK) if dense_islands_for(model, dtype) else model
 
     def lanes(self, nv: int) -> int:
         """The lane class of nv dofs."""
@@ -117,6 +120,10 @@ class CudaBackend:
     def matrix_rows(self, nv: int, dtype: str) -> int:
         """nv, for matrices of 33 to 64 rows in float32."""
         return matrix_rows_for(nv, dtype)
+
+    def block_rows(self, nv: int, dtype: str) -> int:
+        """nv, for matrices of 65 to 128 rows in float32."""
+        return block_rows_for(nv, dtype)
 
     def dual_rows(self, nv: int, dtype: str) -> int:
         """Three rows a lane in float32 and two in float64, for models of more than 16 dofs."""

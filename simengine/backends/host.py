@@ -49,7 +49,7 @@ class HostBackend:
     def own_gpu(self) -> None:
         """None."""
 
-    def form_of(self, model: ModelTable) -> ModelTable:
+    def form_of(self, model: ModelTable, dtype: str) -> ModelTable:
         """The model in its fastest form on a CPU, where smaller worlds, too, are solved by islands."""
         return model.on_a_cpu()
 
@@ -62,6 +62,10 @@ class HostBackend:
         return False
 
     def matrix_rows(self, nv: int, dtype: str) -> int:
+        """0: matrices are in memory."""
+        return 0
+
+    def block_rows(self, nv: int, dtype: str) -> int:
         """0: matrices are in memory."""
         return 0
 

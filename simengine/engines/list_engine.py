@@ -58,7 +58,7 @@ class ListEngine:
         executor_options: dict[str, Any],
     ):
         self.backend = backend
-        groups = [(backend.form_of(model), num_worlds) for model, num_worlds in groups]
+        groups = [(backend.form_of(model, dtype), num_worlds) for model, num_worlds in groups]
         self.segments = Segments()
         self._chosen_options = {"segments": self.segments, **executor_options}
         self._asked = executor, emission
@@ -87,7 +87,7 @@ class ListEngine:
     def add(self, model: ModelTable, num_worlds: int) -> int:
         """Add a group and return its number. Raises BackendError, and changes nothing, if memory does not suffice."""
         self.backend.drain()
-        model = self.backend.form_of(model)
+        model = self.backend.form_of(model, self._dtype)
         require_state([(model, num_worlds)], self.backend.name, self.backend.free_memory(), self._dtype)
         plan = self._groups.plan(model, num_worlds, self._groups.neighbours([(model, num_worlds)]), self.issuing)
         require([plan])

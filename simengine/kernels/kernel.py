@@ -149,6 +149,11 @@ class Kernel:
         return dict(self.constants).get("MATRIX_ROWS", 0)
 
     @property
+    def block_rows(self) -> int:
+        """Rows of the matrices of which each lane of a block holds one in registers; 0 if there are none."""
+        return dict(self.constants).get("BLOCK_ROWS", 0)
+
+    @property
     def along_branches(self) -> bool:
         """Whether symmetric matrices have entries along the branches of trees only, with all of them in scratch."""
         return "BRANCH_ROWS" in dict(self.constants)
@@ -170,9 +175,10 @@ class Kernel:
 
     @cached_property
     def island_scratch(self) -> tuple[str, ...]:
-        """Working arrays of solvers that are in global memory if the unit is an island."""
+        """Working arrays of solvers that are in global memory if the unit is an island, as matrices in memory are."""
         own = {name for stage in self.stages for name, _ in stage.scratch}
-        return ("island_hessian",) if self.on_islands and "hessian" in own else ()
+        in_memory = self.on_islands and not self.matrix_rows and not self.block_rows
+        return ("island_hessian",) if in_memory and "hessian" in own else ()
 
     def stored_as(self, name: str) -> str:
         """The stored field that a field of the bodies refers to: if the unit is an island, the island's field."""
@@ -225,6 +231,8 @@ class Kernel:
         memory = 0 if registers and not self.solver_warps else sizes["nv"] ** 2
         # with two rows in a lane, the parts of four rows beyond the first 32 columns
         hessian = 4 * (self.matrix_rows - _WARP) if self.matrix_rows else memory
+        if self.block_rows:  # twice four columns and a right side, and the solution
+            hessian = 11 * self.own_lanes
         if self.along_branches:
             # constraint rows may join branches; in a world that is not finite, a row may be taken for a longer one
             joined = any("efc_J" in stage.reads for stage in self.stages)

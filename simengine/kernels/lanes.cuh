@@ -24,6 +24,7 @@ DEVICE int warp_lane() { return lane(); }
 DEVICE int warp_index() { return 0; }
 DEVICE void warp_sync() { lane_sync(); }
 DEVICE real warp_get(real x, int from) { return lane_get(x, from); }
+DEVICE int warp_get_int(int x, int from) { return lane_get_int(x, from); }
 #endif
 
 // Copy a final field from scratch to global memory. Scratch is shared memory, so there is no latency of loads to hide.

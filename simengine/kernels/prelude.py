@@ -106,8 +106,8 @@ def model_struct(kernel: Kernel) -> str:
 
     The header is a kernel argument by value, so sizes and offsets are constants of the launch, and a table field takes
     one load. In kernels whose unit is an island, nv is that of the island, so that a solver works on it as on a world.
-    In kernels with two rows of a matrix in each lane, nvp is a constant. If contacts may have their own parameters, the
-    accessors of candidate pairs return those.
+    In kernels over worlds with two rows of a matrix in each lane, nvp is a constant. If contacts may have their own
+    parameters, the accessors of candidate pairs return those.
     """
     island = kernel.on_islands
     sizes = {"nvp": str(kernel.matrix_rows)} if kernel.matrix_rows else {}

@@ -114,7 +114,7 @@ class ModelTable:
         self.examples = {name: self.arrays[f"cand_{name}"] for name in ("geom1", "geom2", "type")}
         self.finds_pairs = False
         self._split(by_islands)
-        self._split_was_chosen = False
+        self._split_was_chosen = self._dense_was_chosen = False
         if census:
             self.find_pairs(True)
         self._check_shapes()
@@ -219,6 +219,15 @@ class ModelTable:
     def solve_dense_up_to(self, dofs: int) -> None:
         """Choose the most dofs of an island that is solved as a dense problem; before the model is simulated."""
         self.options["large_island"] = dofs
+        self._dense_was_chosen = True
+
+    def with_dense_islands(self, dofs: int) -> ModelTable:
+        """The model with dense problems for islands of up to so many dofs. What `solve_dense_up_to` chose is kept."""
+        if self._dense_was_chosen:
+            return self
+        other = copy(self)
+        other.options = self.options | {"large_island": dofs}
+        return other
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name}={self.sizes[name]}" for name in ("nq", "nv", "nu", "nbody", "ncand"))

@@ -27,10 +27,12 @@ class Form(StrEnum):
     """Models with features that the simple form leaves out."""
     BLOCKS = "blocks"
     """Worlds that are solved island by island, whose inertia is stored by blocks of dofs."""
+    WIDE = "wide"
+    """Worlds of 33 to 64 dofs whose matrices are in registers, two rows in a lane."""
     BRANCHES = "branches"
     """Worlds of more than 64 dofs whose matrices have entries along the branches of trees."""
     LARGE = "large"
-    """Islands of more than 64 dofs."""
+    """Islands of more dofs than dense matrices have."""
 
 
 @dataclass(frozen=True)

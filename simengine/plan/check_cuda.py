@@ -10,8 +10,8 @@ from simengine.errors import BackendError
 from simengine.kernels.cuda_build import ISLAND_LANES, WIDE_LANES, compile_cubin, kernel_lanes
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.step_kernel import STEP_KERNELS, StepKernel
+from simengine.plan import islands
 from simengine.plan.every_kernel import all_kernels
-from simengine.plan.islands import of_large_worlds
 from simengine.plan.stages import COLLISION_GENERAL
 from simengine.plan.variants import (
     with_branches,
@@ -36,13 +36,15 @@ def _every_build(args: argparse.Namespace) -> list[Job]:
     jobs += [(k, d, n, a) for k in STEP_KERNELS for d in args.dtype for n in args.lanes for a in args.arch]
     # Kernels for large worlds differ from the others only in their number of lanes, so one architecture is enough.
     alone = (k for k in without_some_kinds() if k.stages == (COLLISION_GENERAL,))  # large worlds have no fused ones
-    jobs += [(k, d, WIDE_LANES, args.arch[0]) for k in (*of_large_worlds(), *alone) for d in args.dtype]
+    jobs += [(k, d, WIDE_LANES, args.arch[0]) for k in (*islands.of_large_worlds(), *alone) for d in args.dtype]
     jobs += [(k, d, kernel_lanes(k, args.lanes[0]), args.arch[0]) for k in with_largest_faces() for d in args.dtype]
     jobs += [(k, d, kernel_lanes(k, args.lanes[0]), args.arch[0]) for k in without_some_kinds() for d in args.dtype]
     jobs += [(with_rows_in_registers(d), d, 32, a) for d in args.dtype for a in args.arch]
     jobs += [(k, d, 32, args.arch[0]) for k in with_branches() for d in args.dtype]
     jobs += [(k, "float32", kernel_lanes(k, 32), a) for k in with_warps() for a in args.arch if "float32" in args.dtype]
-    jobs += [(k, "float32", 32, args.arch[0]) for k in with_wide_matrices((36, 48, 64)) if "float32" in args.dtype]
+    wide = (*with_wide_matrices((36, 48, 64)), *islands.with_matrices_in_registers((36, 56, 64, 84, 128)))
+    jobs += [(k, "float32", kernel_lanes(k, 32), args.arch[0]) for k in wide if "float32" in args.dtype]
+    jobs += [(k, d, kernel_lanes(k, 32), args.arch[0]) for k in islands.with_spread_worlds() for d in args.dtype]
     return list(dict.fromkeys(jobs))
 
 

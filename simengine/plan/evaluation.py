@@ -10,17 +10,16 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from simengine.kernels.kernel import Kernel
-from simengine.model.model_table import ModelTable
 from simengine.model.table import PAIR_TYPES
 from simengine.plan import catalogue
-from simengine.plan.islands import for_large, island_solution
+from simengine.plan.islands import by_block, for_large, island_classes, island_solution
 from simengine.plan.pairs import PAIR_KERNELS
 from simengine.plan.selection import Selection, fields_needed
 from simengine.plan.stages import INTEGRATORS, SOLVERS, UNCONSTRAINED
 from simengine.plan.tiles import in_tiles
-from simengine.plan.variants import by_warps, variant_for, with_jacobian_in_memory
+from simengine.plan.variants import by_warps, variant_for, with_block_rows, with_jacobian_in_memory, with_matrix_rows
 from simengine.state.fields import COLUMNS, FIELD, ISLAND_ARENAS, NUM_CLASSES, PAIR_ARENAS, ROW_CLASSES
-from simengine.state.island_fields import HUGE_ISLANDS, ISLAND_COLUMNS, LARGE_ISLANDS, NUM_ISLAND_CLASSES
+from simengine.state.island_fields import ISLAND_COLUMNS, LARGE_ISLANDS, NUM_ISLAND_CLASSES
 from simengine.state.pair_fields import PAIR_COLUMNS
 
 _CLASS_COLUMNS = (*(f"rows_{bound}" for bound in ROW_CLASSES), "rows_more")
@@ -184,7 +183,8 @@ def _in_variant(selection: Selection, item: Launch | Await) -> Launch | Await:
         return item
     kernel = in_tiles(item.kernel) if selection.solves_tiled else item.kernel
     rows = (selection.matrix_rows, selection.dual_rows, selection.branches)
-    return item._replace(kernel=variant_for(selection.model, kernel, *rows))
+    chosen = variant_for(selection.model, kernel, *rows)
+    return item._replace(kernel=by_block(chosen) if selection.spreads_islands else chosen)
 
 
 def _kernels(launches: Launches) -> tuple[Kernel, ...]:
@@ -231,7 +231,7 @@ def _solution(selection: Selection) -> Launches:
     """
     model, ahead = selection.model, selection.ahead
     if model.has_islands:
-        return _by_islands(model)
+        return _by_islands(selection)
 
     def of(kernel: Kernel, column: str, member: int, size_class: int, suffix: str) -> Launch:
         nrow = 0 if size_class == NUM_CLASSES - 1 else ROW_CLASSES[size_class]
@@ -285,16 +285,21 @@ def _in_two_classes(selection: Selection, of: Callable[[Kernel, str, int, int, s
     )
 
 
-def _by_islands(model: ModelTable) -> Launches:
+def _by_islands(selection: Selection) -> Launches:
     """Rows, the count of islands, and the solution island by island."""
     table = "island_totals_host"
-    constraint, islands, scan, gather, *solver, scatter = island_solution(model)
+    constraint, islands, scan, gather, *solver, scatter = island_solution(selection.model)
+    classes = island_classes(selection.model)
     needs = (
         (ISLAND_ARENAS[0], Count(table, 0, NUM_ISLAND_CLASSES)),
         *((space, Count(table, NUM_ISLAND_CLASSES + i)) for i, space in enumerate(ISLAND_ARENAS[1:])),
     )
 
     def of_class(kernel: Kernel, c: int) -> Launch:
+        if c == LARGE_ISLANDS - 2:  # of more rows than a warp has lanes
+            kernel = with_matrix_rows(kernel, selection.island_rows)
+        if c == LARGE_ISLANDS - 1:  # of more rows than two in each lane
+            kernel = with_block_rows(kernel, selection.block_rows)
         suffix = ISLAND_COLUMNS[c].removeprefix("islands")
         return Launch(kernel, Count(table, c), Listed("", "island class", c), suffix=suffix, island_class=c)
 
@@ -302,9 +307,8 @@ def _by_islands(model: ModelTable) -> Launches:
         if kernel.unit != "island":
             return (Launch(kernel),)
         large = for_large(kernel)
-        dense = tuple(of_class(kernel, c) for c in range(LARGE_ISLANDS))
-        beside = () if large is None else (of_class(large, LARGE_ISLANDS), of_class(large, HUGE_ISLANDS))
-        return (*dense, *beside)[::-1]
+        forms = (*[kernel] * LARGE_ISLANDS, large, large)
+        return tuple(of_class(form, c) for c, form in enumerate(forms) if form and c in classes)[::-1]
 
     solve = (by_class(kernel) for kernel in solver if kernel.unit != "large island")
     return (

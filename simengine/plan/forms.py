@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simengine.physics.dynamics.acceleration import ACCELERATION_BRANCHES
+from simengine.physics.dynamics.acceleration import ACCELERATION_BRANCHES, ACCELERATION_WIDE
 from simengine.physics.islands.blocks import (
     ACCELERATION_BLOCKS,
     CRB_BLOCKS,
@@ -25,7 +25,7 @@ _FORMS: dict[tuple[str, Form], Stage] = {
     for stage in (
         *(CRB_BLOCKS, FACTOR_BLOCKS, ACCELERATION_BLOCKS, CONSTRAINT_BLOCKS, ENERGY_BLOCKS, SENSOR_VEL_BLOCKS),
         *(EULER_BLOCKS, EULER_GENERAL_BLOCKS, IMPLICIT_BLOCKS, IMPLICITFAST_BLOCKS),
-        *(SOLVE_LARGE, PGS_START_LARGE, PGS_DESCEND_LARGE, ACCELERATION_BRANCHES, NOSLIP_BRANCHES),
+        *(SOLVE_LARGE, PGS_START_LARGE, PGS_DESCEND_LARGE, ACCELERATION_BRANCHES, ACCELERATION_WIDE, NOSLIP_BRANCHES),
     )
     if stage.form
     for name in stage.of

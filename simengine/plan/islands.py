@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
+from simengine.backends.base import LANES_OF_A_BLOCK
 from simengine.kernels.kernel import Kernel
 from simengine.model.model_table import ModelTable
 from simengine.physics.actuation.actuation import ACTUATION
@@ -26,7 +29,8 @@ from simengine.plan import catalogue
 from simengine.plan.forms import has_form, in_form
 from simengine.plan.pairs import PAIR_KERNELS
 from simengine.plan.stages import INTEGRATORS
-from simengine.plan.variants import with_contact_parameters
+from simengine.plan.variants import MATRIX_SIZES, with_block_rows, with_contact_parameters, with_matrix_rows
+from simengine.state.island_fields import HUGE_ISLANDS, ISLAND_CLASSES, LARGE_ISLANDS, MOST_LARGE_DOFS
 
 
 def in_blocks(kernel: Kernel) -> Kernel:
@@ -35,13 +39,36 @@ def in_blocks(kernel: Kernel) -> Kernel:
     return kernel if stages == kernel.stages else replace(kernel, name=f"{kernel.name}_blocks", stages=stages)
 
 
+_SPREAD = frozenset((COLLISION, CONSTRAINT_BLOCKS, GATHER))
+"""Stages of worlds that are solved by islands that take less time by blocks, where worlds are few."""
+
+_THREADS_BY_BLOCK = 512  # on a multiprocessor, so that each has 128 registers
+
+_BLOCKS = {CONSTRAINT_BLOCKS: 5, GATHER: 6}
+"""How many blocks of 128 threads a multiprocessor should hold of stages that would take more registers otherwise."""
+
+
 def _single(stage: Stage) -> Kernel:
     """The kernel of a stage that only these worlds have. It can read the parameters that each contact stores."""
-    return replace(catalogue.single(stage), own_contact_parameters=stage.contact_parameters)
+    return replace(
+        catalogue.single(stage),
+        own_contact_parameters=stage.contact_parameters,
+        min_blocks_per_multiprocessor=_BLOCKS.get(stage, 1),
+    )
 
 
 def _over_islands(stage: Stage) -> Kernel:
     return Kernel(f"{stage.name}_islands", (stage,), unit="island", min_blocks_per_multiprocessor=6)
+
+
+def by_block(kernel: Kernel) -> Kernel:
+    """The kernel's variant in which a block of a GPU works on a world, where several warps have work at once."""
+    if not _SPREAD.issuperset(kernel.stages):
+        return kernel
+    blocks = _THREADS_BY_BLOCK // LANES_OF_A_BLOCK
+    return replace(
+        kernel, name=f"{kernel.name}_by_block", own_lanes=LANES_OF_A_BLOCK, min_blocks_per_multiprocessor=blocks
+    )
 
 
 def for_large(kernel: Kernel) -> Kernel | None:
@@ -105,6 +132,33 @@ def fitting(model: ModelTable, kernel: Kernel) -> tuple[Kernel, ...]:
     return tuple(catalogue.single(stage) for stage in stages)
 
 
+def island_dofs(model: ModelTable) -> list[int]:
+    """The numbers of dofs that an island can have, which are sums of dofs of some blocks; empty without islands."""
+    if not model.has_islands:
+        return []
+    sums = 1  # bit n is set if some blocks have n dofs together
+    for dofs in np.diff(model.block_dofadr).tolist():
+        sums |= sums << dofs
+    return [n for n in range(1, model.nv + 1) if sums >> n & 1]
+
+
+def most_dense_dofs(model: ModelTable, bound: int) -> int:
+    """The most dofs of an island that is solved as a dense problem and has at most `bound`; 0 if there is none."""
+    most = min(bound, model.large_island)
+    return max((n for n in island_dofs(model) if n <= most), default=0)
+
+
+def island_classes(model: ModelTable) -> frozenset[int]:
+    """The size classes of the islands that a state can have, as `island_class` of blocks.cuh tells them."""
+
+    def class_of(dofs: int) -> int:
+        if dofs > model.large_island:
+            return LARGE_ISLANDS if dofs <= MOST_LARGE_DOFS else HUGE_ISLANDS
+        return next((c for c, bound in enumerate(ISLAND_CLASSES) if dofs <= bound), LARGE_ISLANDS - 1)
+
+    return frozenset(map(class_of, island_dofs(model)))
+
+
 def island_solution(model: ModelTable) -> tuple[Kernel, ...]:
     """The kernels from constraint rows to the solution of a model that is solved island by island, in order."""
     solver = (form for k in ISLAND_SOLVERS[model.solver] for form in (k, for_large(k)) if form is not None)
@@ -114,6 +168,18 @@ def island_solution(model: ModelTable) -> tuple[Kernel, ...]:
 def island_integrator(integrator: str) -> tuple[Kernel, ...]:
     """The kernel of an integrator for such models; none if the name is empty."""
     return (_INTEGRATORS[integrator],) if integrator else ()
+
+
+def with_matrices_in_registers(sizes: tuple[int, ...]) -> tuple[Kernel, ...]:
+    """Every kernel over islands with matrices of up to these sizes in registers, in a warp or in a block of lanes."""
+    (kernel,) = ISLAND_SOLVERS[SOLVE_NEWTON_UNILATERAL.name]
+    forms = ((with_matrix_rows if size <= MATRIX_SIZES[-1] else with_block_rows, size) for size in sizes)
+    return tuple(form(kernel, size) for form, size in forms)
+
+
+def with_spread_worlds() -> tuple[Kernel, ...]:
+    """Every kernel in which a block works on a world, where worlds are few."""
+    return tuple(by_block(_single(stage)) for stage in (COLLISION, CONSTRAINT_BLOCKS, GATHER))
 
 
 def of_large_worlds() -> tuple[Kernel, ...]:

@@ -20,7 +20,7 @@ from simengine.plan.tiles import (
     tiled_position,
     without_inertia,
 )
-from simengine.plan.variants import WARPS_OF_MANY_ROWS, WARPS_OF_MORE_ROWS
+from simengine.plan.variants import WARPS_OF_MANY_ROWS, WARPS_OF_MORE_ROWS, keeps_factor
 from simengine.state.fields import FIELD, NUM_CLASSES, ROW_CLASSES, SENSED, entry_shape
 
 MERGED_WORLDS = 2048
@@ -67,6 +67,8 @@ class Selection:
         wanted: derived fields that must be valid in memory afterwards.
         ahead: whether calls are issued ahead of counts.
         matrix_rows: rows of the matrices that kernels hold in registers, two in each lane; 0 if they hold none so.
+        island_rows: the most rows of such a matrix of an island; 0 if solvers of islands hold none so.
+        block_rows: the most rows of a matrix of an island of which each lane of a block holds one; 0 if none does.
         dual_rows: the most rows of an island that PGS has in registers; 0 if it has none there.
         tiles: whether worlds may share tiles.
         branches: whether matrices have entries along the branches of trees only.
@@ -85,6 +87,8 @@ class Selection:
     wanted: frozenset[str]
     ahead: bool
     matrix_rows: int = 0
+    island_rows: int = 0
+    block_rows: int = 0
     dual_rows: int = 0
     tiles: bool = False
     branches: bool = False
@@ -206,7 +210,18 @@ class Selection:
     @property
     def _factors_apart(self) -> bool:
         """Whether somebody wants the dense factor of the inertia, which no other kernel needs."""
-        return self.branches and "qLD" in self.wanted
+        return self._unfactored and "qLD" in self.wanted
+
+    @property
+    def _unfactored(self) -> bool:
+        """Whether the acceleration needs no factor of the inertia: its matrix is along branches, or in registers."""
+        return self.branches or (self.matrix_rows > 0 and not keeps_factor(self.model))
+
+    @property
+    def spreads_islands(self) -> bool:
+        """Whether blocks work on worlds that are solved by islands: a warp for each would leave most of a GPU idle."""
+        few = self.spreads_searches and self.worlds <= SPREAD_WORLDS
+        return few and self.model.has_islands and not works_in_blocks(self.model)
 
     @property
     def moves_in_three(self) -> bool:
@@ -214,7 +229,7 @@ class Selection:
 
         Where launches are merged, the two run at once. In worlds of many dofs each has less scratch than both in one.
         """
-        return self.merged or self.branches
+        return self.merged or self._unfactored
 
     def _smooth(self) -> tuple[Kernel, ...]:
         model = self.model

@@ -18,6 +18,7 @@ from simengine.physics.solvers.solve_newton_unilateral import SOLVE_NEWTON_UNILA
 from simengine.physics.solvers.solve_pgs import SOLVE_PGS
 from simengine.plan.catalogue import SCAN_KERNEL
 from simengine.plan.evaluation import Evaluation, plan_evaluation
+from simengine.plan.islands import most_dense_dofs
 from simengine.plan.issue import Issue, Issuing
 from simengine.plan.scratch import lanes_of_islands, lanes_of_world, works_in_blocks
 from simengine.plan.selection import (
@@ -30,6 +31,7 @@ from simengine.plan.step_kernels import MAX_GLOBAL_BYTES, StepMemory, step_kerne
 from simengine.plan.text import ISSUED, evaluation_facts, phases, plan_text
 from simengine.plan.tiles import LEAST_WORLDS
 from simengine.state.fields import SENSED
+from simengine.state.island_fields import ISLAND_CLASSES
 
 _ALONG_BRANCHES = (SOLVE_NEWTON_UNILATERAL.name, SOLVE_NEWTON_GENERAL.name)
 """Solvers that need no dense matrices."""
@@ -136,6 +138,9 @@ class StepPlan:
             ahead: whether calls are issued ahead of counts.
         """
         model, matrix, dual, branches, warps = self.model, 0, 0, False, False
+        pushing = model.solver == SOLVE_NEWTON_UNILATERAL.name
+        warp = self.backend.matrix_rows(most_dense_dofs(model, ISLAND_CLASSES[-1]), self.dtype) if pushing else 0
+        block = self.backend.block_rows(most_dense_dofs(model, model.nv), self.dtype) if pushing else 0
         if not model.has_islands:
             matrix = self.backend.matrix_rows(model.nv, self.dtype)
             by_rows = model.solver == SOLVE_PGS.name and model.opt_cone == _PYRAMIDAL
@@ -150,7 +155,7 @@ class StepPlan:
         by_warp = counting and not model.finds_pairs and model.sizes["ncand"] >= FEWEST_PAIRS_OF_A_WARP
         culls = spreads and model.nmeeting > 0 and not model.finds_pairs and not works_in_blocks(model)
         counts = by_block, spreads, by_warp, culls
-        forms = matrix, dual, tiles, branches, self._has_lengths_by_block, warps, *counts, by_stages
+        forms = matrix, warp, block, dual, tiles, branches, self._has_lengths_by_block, warps, *counts, by_stages
         return plan_evaluation(Selection(model, worlds, integrator, wanted, ahead, *forms), rk_stage)
 
     @property

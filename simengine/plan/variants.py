@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 
-from simengine.backends.base import DUAL_ROWS, LANE_CLASSES, lanes_for
+from simengine.backends.base import DUAL_ROWS, LANE_CLASSES, LANES_OF_A_BLOCK, NEWTON_SOLVERS, lanes_for
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.sources import stage_sources
 from simengine.model.model_table import ModelTable
@@ -30,7 +30,7 @@ from simengine.state.fields import padded
 MATRIX_SIZES = tuple(range(36, 65, 4))
 """Rows of matrices in registers with two rows in a lane. Kernels are compiled for each size that a model needs."""
 
-_MOST_ROWS_OF_128_REGISTERS = 48  # with more, four blocks of 128 threads on a multiprocessor would spill
+_MOST_ROWS_OF_128_REGISTERS = 36  # with more, four blocks of 128 threads on a multiprocessor would spill
 
 _ALONG_BRANCHES = frozenset((SOLVE_NEWTON_UNILATERAL, SOLVE_NEWTON_GENERAL, EULER))
 """Stages with matrices along branches, beside those that have a form for it."""
@@ -39,6 +39,8 @@ _ROWS_ALONG_BRANCHES = frozenset({"efc_J", "efc_weight", "efc_D", "efc_aref", "e
 """Fields of rows that are in memory where matrices are along branches, which fill the shared memory by themselves."""
 
 _BLOCKS_ALONG_BRANCHES = 4  # of 128 threads on a multiprocessor; shared memory lets no more worlds on it
+
+_BLOCKS_WITH_ROWS = 2  # of 128 threads on a multiprocessor, each of which has up to 255 registers
 
 _WARP = LANE_CLASSES[-1]
 
@@ -92,12 +94,25 @@ def without_kinds(kernel: Kernel, hfields: bool, searches: bool) -> Kernel:
     return replace(kernel, name=name, constants=(*kernel.constants, *((kind, 0) for kind in missing)))
 
 
+def keeps_factor(model: ModelTable) -> bool:
+    """Whether some stage of a step reads the factor of the inertia, besides the acceleration without constraints."""
+    return model.solver not in NEWTON_SOLVERS or bool(model.opt_noslip_iterations)
+
+
+def without_factor(kernel: Kernel) -> Kernel:
+    """The kernel's variant that eliminates the inertia for the acceleration, where it has its factor otherwise."""
+    stages = tuple(in_form(stage, Form.WIDE) for stage in kernel.stages if stage is not FACTOR_M)
+    if not stages or stages == kernel.stages:
+        return kernel
+    return replace(kernel, name=f"{kernel.name}_unfactored", stages=stages)
+
+
 def with_matrix_rows(kernel: Kernel, rows: int) -> Kernel:
     """The kernel's variant with symmetric matrices in registers, two rows in each lane, where it has any.
 
     Args:
-        kernel: a kernel over worlds.
-        rows: number of dofs of the model; 0 for no variant.
+        kernel: a kernel over worlds, or over islands of more than 32 dofs.
+        rows: number of dofs of the model, or the most dofs of such an island, at most 64; 0 for no variant.
     """
     if not rows or not kernel.solves_symmetric:
         return kernel
@@ -108,6 +123,25 @@ def with_matrix_rows(kernel: Kernel, rows: int) -> Kernel:
         name=f"{kernel.name}_matrix_{size}",
         constants=(*kernel.constants, ("MATRIX_ROWS", size)),
         min_blocks_per_multiprocessor=blocks,
+    )
+
+
+def with_block_rows(kernel: Kernel, rows: int) -> Kernel:
+    """The kernel's variant with symmetric matrices in the registers of a block, one row in each lane, where it has any.
+
+    Args:
+        kernel: a kernel over islands.
+        rows: the most dofs of an island, at most as many as a block has lanes; 0 for no variant.
+    """
+    if not rows or not kernel.solves_symmetric:
+        return kernel
+    size = padded(rows)
+    return replace(
+        kernel,
+        name=f"{kernel.name}_block_{size}",
+        own_lanes=LANES_OF_A_BLOCK,
+        constants=(*kernel.constants, ("BLOCK_ROWS", size)),
+        min_blocks_per_multiprocessor=_BLOCKS_WITH_ROWS,
     )
 
 
@@ -195,6 +229,8 @@ def variant_for(
     chosen = with_contact_parameters(kernel) if model.finds_pairs else kernel
     chosen = without_kinds(chosen, model.nhfield > 0, model.nsearch > 0)
     chosen = with_dual_rows(with_face_capacity(chosen, model.face_corners), dual_rows)
+    if matrix_rows and not keeps_factor(model):
+        chosen = without_factor(chosen)
     return along_branches(chosen) if branches else with_matrix_rows(chosen, matrix_rows)
 
 
@@ -228,7 +264,7 @@ def with_wide_matrices(sizes: tuple[int, ...] = MATRIX_SIZES) -> tuple[Kernel, .
         for kernel in catalogue.step_kernels(integrator, solver)
     )
     several = (*solved, *map(catalogue.single, STAGES))
-    launched = (form for kernel in several for form in (kernel, with_jacobian_in_memory(kernel)))
+    launched = (form for k in several for form in (k, with_jacobian_in_memory(k), without_factor(k)))
     kernels = {k.name: k for k in launched if k.solves_symmetric}
     return tuple(with_matrix_rows(kernel, size) for size in sizes for kernel in kernels.values())
 

@@ -9,7 +9,7 @@ from simengine.state.field import of_block as _b
 # large and huge islands, which have sparse matrices and differ in their number of lanes. Columns that `islands` counts
 # per world: the islands of each class, and the pieces of four words of dense inertia matrices, of Jacobians, and of the
 # Hessians of large islands.
-ISLAND_CLASSES: tuple[int, ...] = (8, 16, 32)
+ISLAND_CLASSES: tuple[int, ...] = (8, 16, 32, 64)
 LARGE_ISLANDS, HUGE_ISLANDS = len(ISLAND_CLASSES) + 1, len(ISLAND_CLASSES) + 2
 NUM_ISLAND_CLASSES = len(ISLAND_CLASSES) + 3
 MOST_LARGE_DOFS = 640

@@ -30,7 +30,9 @@ def test_steps_are_those_of_counted_emission(executor: str, room: int, monkeypat
     for one, other in zip(counted.groups, ahead.groups, strict=True):
         assert counted.schedule.counts(one.index) == ahead.schedule.counts(other.index)
     fixed = [isinstance(emitter, FixedList) for emitter in ahead.schedule.emitters()]
-    by_islands = [HostBackend().form_of(group.model.table).has_islands for group in ahead.groups for _ in range(2)]
+    by_islands = [
+        HostBackend().form_of(group.model.table, "float32").has_islands for group in ahead.groups for _ in range(2)
+    ]
     assert fixed == [not islands for islands in by_islands]
     assert len(set(fixed)) == 2
 

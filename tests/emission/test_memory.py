@@ -12,8 +12,11 @@ import pytest
 
 from simengine import BackendError, Simulation, load_model
 from simengine.backends.base import (
+    LANES_OF_A_BLOCK,
     StepShape,
     along_branches_for,
+    block_rows_for,
+    dense_islands_for,
     dual_rows_for,
     lanes_for,
     matrix_rows_for,
@@ -47,8 +50,8 @@ class GpuOnPaper(HostBackend):
     wide_lanes = CudaBackend.wide_lanes
     island_lanes = CudaBackend.island_lanes
 
-    def form_of(self, model: ModelTable) -> ModelTable:
-        return model
+    def form_of(self, model: ModelTable, dtype: str) -> ModelTable:
+        return model.with_dense_islands(LANES_OF_A_BLOCK) if dense_islands_for(model, dtype) else model
 
     def lanes(self, nv: int) -> int:
         return lanes_for(nv)
@@ -58,6 +61,9 @@ class GpuOnPaper(HostBackend):
 
     def matrix_rows(self, nv: int, dtype: str) -> int:
         return matrix_rows_for(nv, dtype)
+
+    def block_rows(self, nv: int, dtype: str) -> int:
+        return block_rows_for(nv, dtype)
 
     def solves_by_warps(self, nv: int, dtype: str) -> bool:
         return solves_by_warps_for(nv, dtype)

@@ -7,9 +7,16 @@ import pytest
 
 from simengine import Simulation, check_model, load_model
 from tests.gpu.compare import cuda_only
-from tests.helpers.islands import dropped, every_row, heap, pile, roped
+from tests.helpers.islands import dropped, every_row, heap, pile, roped, touching_arms
 
-MODELS = {"heap": heap(20), "heap by RK4": heap(20, integrator="RK4"), "every row": every_row(roped(heap(12)))}
+IN_REGISTERS = {f"{number} arms": touching_arms(number) for number in (2, 3)}
+MODELS = {
+    "heap": heap(20),
+    "heap by RK4": heap(20, integrator="RK4"),
+    "every row": every_row(roped(heap(12))),
+    "3 arms on cones": touching_arms(3, 'cone="elliptic"', 'frictionloss="0.01"'),
+    **IN_REGISTERS,
+}
 
 
 @cuda_only
@@ -23,10 +30,20 @@ def test_islands_agree_with_mujoco(backend: str, name: str, dtype: str) -> None:
 
 
 @cuda_only
-def test_islands_have_the_same_bits_under_every_executor(backend: str) -> None:
+@pytest.mark.parametrize("name", IN_REGISTERS)
+def test_matrices_of_islands_are_in_registers_of_a_warp_or_a_block(backend: str, name: str) -> None:
+    sim = Simulation(load_model(IN_REGISTERS[name]), 6, backend=backend)
+    sim.step(5)
+    form = "_islands_matrix_56_64" if name.startswith("2") else "_islands_block_84_more"
+    assert any(entry.call.name.endswith(form) for entry in sim.schedule.kernel_list)
+
+
+@cuda_only
+@pytest.mark.parametrize("name", ["heap", *IN_REGISTERS])
+def test_islands_have_the_same_bits_under_every_executor(backend: str, name: str) -> None:
     states = []
     for options in ({"executor": "serial"}, {"executor": "streams", "shards": 1}, {"executor": "streams", "shards": 3}):
-        sim = Simulation(MODELS["heap"], 24, backend=backend, **options)
+        sim = Simulation(MODELS[name], 24, backend=backend, **options)
         sim.step(100)
         states.append((sim.qpos.get().tobytes(), sim.qvel.get().tobytes()))
         assert np.isfinite(sim.qpos.get()).all()
@@ -48,7 +65,9 @@ def test_large_islands_agree_with_mujoco(backend: str, solver: str, dtype: str) 
 def test_one_pile_has_the_bits_of_many(backend: str) -> None:
     states, found = dropped(pile("pyramidal"), (80, 300)), []
     for copies in (1, 40):
-        sim = Simulation(load_model(pile("pyramidal")), 2 * copies, backend=backend)
+        model = load_model(pile("pyramidal"))
+        model.table.solve_dense_up_to(64)
+        sim = Simulation(model, 2 * copies, backend=backend)
         sim.set_state(**{name: np.tile(values, (copies, 1)) for name, values in states.items()})
         sim.step(50)
         assert any(entry.call.name.startswith("solve_large_islands") for entry in sim.schedule.kernel_list)

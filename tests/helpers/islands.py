@@ -136,6 +136,33 @@ def pile(cone: str, bodies: int = 50) -> str:
 """
 
 
+def touching_arms(touching: int, option: str = "", joint: str = "", links: int = 27) -> str:
+    """Three arms of hinges with springs, of which `touching` press their tips against each other: they are an island.
+
+    `option` and `joint` are attributes of these elements.
+    """
+    arms = ""
+    for k in range(3):
+        chain = "".join(
+            f'<body pos="{0.03 if i else 0} 0 0">'
+            f'<joint axis="{("0 0 1", "0 1 0", "1 0.5 0")[i % 3]}" stiffness="8" damping="0.05" {joint}/>'
+            '<geom type="capsule" fromto="0 0 0 0.03 0 0" size="0.01" mass="0.05" contype="0" conaffinity="0"/>'
+            for i in range(links)
+        )
+        back = 0.03 * links + (0.08 if k < touching else 1.0)
+        arms += (
+            f'<body euler="0 0 {120 * k}"><body pos="{-back} 0 0">{chain}'
+            f'<body pos="0.03 0 0"><geom size="0.1" mass="0.1"/></body>{"</body>" * links}</body></body>'
+        )
+    return f"""
+<mujoco model="arms_{touching}">
+  <default><joint armature="0.02"/></default>
+  <option timestep="0.002" gravity="0 0 -0.5" {option}/>
+  <worldbody>{arms}</worldbody>
+</mujoco>
+"""
+
+
 def dense(model: ModelTable) -> ModelTable:
     """The same model, in the form that is solved as one dense problem."""
     other = load_table(model.mj)

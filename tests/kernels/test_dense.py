@@ -42,6 +42,16 @@ def test_a_warp_with_two_rows_in_a_lane_finds_newton_directions(tmp_path: Path, 
 
 
 @pytest.mark.sanitizer
+def test_a_warp_finds_newton_directions_of_islands_of_any_size(tmp_path: Path) -> None:
+    passes(tmp_path / "islands", "wide_of_threads.cpp", 9, "-DMATRIX_ROWS=60", "-DUNIT_ISLAND")
+
+
+@pytest.mark.sanitizer
+def test_a_block_with_a_row_in_each_lane_finds_newton_directions(tmp_path: Path) -> None:
+    passes(tmp_path / "block", "block_rows_of_threads.cpp", 4, "-DLANES=128", "-DBLOCK_ROWS=84")
+
+
+@pytest.mark.sanitizer
 @pytest.mark.parametrize("rows", [40, 70])
 def test_a_warp_with_entries_along_branches_finds_newton_directions(tmp_path: Path, rows: int) -> None:
     passes(tmp_path / "branches", "branches_of_threads.cpp", [rows, 6])

@@ -12,6 +12,7 @@ from simengine.model import ModelTable, load_table
 from simengine.physics.stage import Form
 from simengine.plan.evaluation import Await, Launch, only_for
 from simengine.plan.every_kernel import all_kernels
+from simengine.plan.islands import most_dense_dofs
 from simengine.plan.issue import Issue, decide_issuing
 from simengine.plan.scratch import scratch_plan, works_in_global_memory
 from simengine.plan.selection import MERGED_WORLDS
@@ -21,7 +22,7 @@ from simengine.plan.variants import with_branches
 from simengine.zoo import pile_xml
 from tests.emission.test_memory import GpuOnPaper
 from tests.helpers.humanoids import humanoid_xml
-from tests.helpers.islands import heap
+from tests.helpers.islands import heap, touching_arms
 from tests.models import OWN, gymnasium_path
 
 NOTHING = frozenset[str]()
@@ -118,11 +119,13 @@ def test_kernels_have_the_size_of_matrices_in_registers(nv: int, size: int) -> N
 
     def scratch(dtype: str) -> dict[str, int]:
         kernels = plan_step(model, 8192, gpu, dtype, issuing, shards=1).kernels(NOTHING)
-        return {k.name: scratch_plan(k, model.sizes, 64, gpu).words for k in kernels if k.solves_symmetric}
+        plans = {k.name: scratch_plan(k, model.sizes, 64, gpu) for k in kernels if k.solves_symmetric}
+        return {name.replace("_unfactored", ""): plan.words for name, plan in plans.items()}
 
     wide, others = scratch("float32"), scratch("float64")
     in_memory = f"finish_newton_general_J_in_memory_matrix_{size}"
-    assert set(wide) == {f"{name}_matrix_{size}" for name in others} | {in_memory}
+    alone = {f"only_acceleration_matrix_{size}", in_memory}
+    assert set(wide) == {f"{name}_matrix_{size}" for name in others if not name.startswith("smooth")} | alone
     assert "finish_newton_general" in others
     # the Hessian is no longer in shared memory, but four of its rows are in part
     saved = others["finish_newton_general"] - wide[f"finish_newton_general_matrix_{size}"]
@@ -139,6 +142,25 @@ def test_worlds_of_many_rows_have_the_jacobian_in_memory_where_size_classes_have
     launches = [item for item in evaluation.launches if isinstance(item, Launch)]
     found = {item.nrow for item in launches if "J_in_memory" in item.kernel.name}
     assert found == ({128} if there else set())
+
+
+@pytest.mark.parametrize(
+    ("dtype", "form"), [("float32", ["block_84_more", "matrix_56_64", "32"]), ("float64", ["64", "32"])]
+)
+def test_solvers_of_islands_have_the_size_of_their_matrices(dtype: str, form: list[str]) -> None:
+    gpu = GpuOnPaper()
+    model = gpu.form_of(load_table(touching_arms(3)), dtype)  # of 27 dofs each
+    plan = plan_step(model, 8, gpu, dtype, decide_issuing([model], gpu, "auto", "auto", {}), neighbours=[8])
+    dense = [name for name in calls(plan) if name.startswith("solve_newton_unilateral")]
+    assert dense == [f"solve_newton_unilateral_islands_{name}" for name in form]
+    assert most_dense_dofs(model, 64) == 54
+    assert any(name.startswith("solve_large") for name in calls(plan)) == (dtype == "float64")
+
+
+def test_a_chosen_size_of_dense_islands_is_kept() -> None:
+    model = load_table(touching_arms(3))
+    model.solve_dense_up_to(16)
+    assert GpuOnPaper().form_of(model, "float32").large_island == 16
 
 
 def test_large_worlds_of_one_tree_have_matrices_along_branches_and_no_factor() -> None:

@@ -137,11 +137,19 @@ struct RowVelocities {
   template <class Rows>
   DEVICE_METHOD real of(const Model& m, const Rows& jacobian, int r, int type, int id, int sub, int together,
                         const real* qvel) {
-    real velocity = 0;
     const typename Rows::Dofs dofs = jacobian.dofs_of(m, r);
-    OVERLAPPED for (int c = 0; c < jacobian.width(m, dofs); ++c) {
-      velocity = fma_(jacobian.J[size_t(r) * jacobian.stride + c], qvel[dofs.dof(m, c)], velocity);
+    const int width = jacobian.width(m, dofs);
+    const real* J = jacobian.J + size_t(r) * jacobian.stride;
+    real velocity = 0;
+    int c = 0;
+    OVERLAPPED for (; c + 4 <= width; c += 4) {  // lanes have different rows: each loads four words at once
+      const Vec4 four = *reinterpret_cast<const Vec4*>(J + c);
+      velocity = fma_(four.x, qvel[dofs.dof(m, c)], velocity);
+      velocity = fma_(four.y, qvel[dofs.dof(m, c + 1)], velocity);
+      velocity = fma_(four.z, qvel[dofs.dof(m, c + 2)], velocity);
+      velocity = fma_(four.w, qvel[dofs.dof(m, c + 3)], velocity);
     }
+    ROLLED for (; c < width; ++c) velocity = fma_(J[c], qvel[dofs.dof(m, c)], velocity);
     return velocity;
   }
 #endif

@@ -33,3 +33,14 @@ ACCELERATION_BRANCHES = replace(
     symmetric=True,
     jax="",
 )
+
+ACCELERATION_WIDE = replace(
+    ACCELERATION,
+    name="acceleration_wide",
+    form=Form.WIDE,
+    of=("acceleration",),
+    reads=(*ACCELERATION.reads[:-1], "qM"),
+    scratch=(*ACCELERATION.scratch, ("beyond", ("nhessian",))),
+    symmetric=True,
+    jax="",
+)

@@ -48,9 +48,9 @@ struct IslandRow {
   const real* from;
   int words, place1, n1, place2, n2;
 
-  DEVICE_METHOD void put(int j) const {
+  DEVICE_METHOD real word(int j) const {
     const int in1 = j - place1, in2 = j - place2;
-    to[j] = in1 >= 0 && in1 < n1 ? from[in1] : in2 >= 0 && in2 < n2 ? from[n1 + in2] : R(0.0);
+    return in1 >= 0 && in1 < n1 ? from[in1] : in2 >= 0 && in2 < n2 ? from[n1 + in2] : R(0.0);
   }
   DEVICE_METHOD void put_all() const {
 #ifdef MATRIX_VECTORS
@@ -72,26 +72,46 @@ struct IslandRow {
 #endif
 };
 
+#if SIMENGINE_GPU
+// The row of one lane of a warp, in all of them.
+DEVICE IslandRow row_of_lane(const IslandRow& own, int from) {
+  const auto pointer = [&](unsigned long long x) {
+    const unsigned low = unsigned(warp_get_int(int(unsigned(x)), from));
+    const unsigned high = unsigned(warp_get_int(int(unsigned(x >> 32)), from));
+    return (static_cast<unsigned long long>(high) << 32) | low;
+  };
+  return {reinterpret_cast<real*>(pointer(reinterpret_cast<unsigned long long>(own.to))),
+          reinterpret_cast<const real*>(pointer(reinterpret_cast<unsigned long long>(own.from))),
+          warp_get_int(own.words, from),
+          warp_get_int(own.place1, from),
+          warp_get_int(own.n1, from),
+          warp_get_int(own.place2, from),
+          warp_get_int(own.n2, from)};
+}
+#endif
+
 // Write rows 0 to `number` - 1, of which row_at(r) gives each, or one without words. The lanes of a warp share each
-// row, after each of them has found one: so neighbours write neighbouring words.
+// row, after each of them has found one: so neighbours write neighbouring words. Four rows are under way at a time.
 template <typename RowAt>
 DEVICE void put_rows(int number, RowAt row_at) {
-#if SIMENGINE_GPU && LANES <= 32
-  ROLLED for (int base = 0; base < number; base += LANES) {
-    const int r = base + lane();
+#if SIMENGINE_GPU
+  ROLLED for (int base = WARP_LANES * warp_index(); base < number; base += LANES) {
+    const int r = base + warp_lane();
     const IslandRow none = {0, 0, 0, 0, 0, 0, 0}, own = r < number ? row_at(r) : none;
-    const unsigned long long to = reinterpret_cast<unsigned long long>(own.to);
-    const unsigned long long from = reinterpret_cast<unsigned long long>(own.from);
-    const auto word = [&](unsigned long long x, int k) {
-      const unsigned low = unsigned(lane_get_int(int(unsigned(x)), k));
-      const unsigned high = unsigned(lane_get_int(int(unsigned(x >> 32)), k));
-      return (static_cast<unsigned long long>(high) << 32) | low;
-    };
-    ROLLED for (int k = 0; k < LANES && base + k < number; ++k) {
-      const IslandRow row = {reinterpret_cast<real*>(word(to, k)), reinterpret_cast<const real*>(word(from, k)),
-                             lane_get_int(own.words, k), lane_get_int(own.place1, k), lane_get_int(own.n1, k),
-                             lane_get_int(own.place2, k), lane_get_int(own.n2, k)};
-      LANE_FOR(j, row.words) row.put(j);
+    ROLLED for (int k = 0; k < WARP_LANES && base + k < number; k += 4) {
+      IslandRow row[4];
+      int most = 0;
+      UNROLLED for (int e = 0; e < 4; ++e) {
+        row[e] = row_of_lane(own, k + e);
+        most = row[e].words > most ? row[e].words : most;
+      }
+      ROLLED for (int j = warp_lane(); j < most; j += WARP_LANES) {
+        real x[4];
+        UNROLLED for (int e = 0; e < 4; ++e) x[e] = j < row[e].words ? row[e].word(j) : R(0.0);
+        UNROLLED for (int e = 0; e < 4; ++e) {
+          if (j < row[e].words) row[e].to[j] = x[e];
+        }
+      }
     }
   }
 #else

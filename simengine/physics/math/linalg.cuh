@@ -177,6 +177,10 @@ DEVICE void sym_mul(const SymRows& A, const real* x, real* out, int n) {
   two_store(out, wide_mul(A.memory, x, n), n);
   return;
 #endif
+#ifdef BLOCK_ROWS
+  block_mul(A.memory, x, out, n);
+  return;
+#endif
 #ifdef MATRIX_VECTORS
   if (fits_vectors(n)) {
     multiply_in_vectors(A.memory, x, out, n);
@@ -201,9 +205,9 @@ DEVICE real row_dot(const real* J, int r, int stride, const real* x) {
   const Vec4* row = reinterpret_cast<const Vec4*>(J + r * stride);
   const Vec4* v = reinterpret_cast<const Vec4*>(x);
   real sum = 0;
-#if defined(MATRIX_ROWS)
+#if defined(MATRIX_ROWS) && !defined(UNIT_ISLAND)
   OVERLAPPED for (int q = 0; q < MATRIX_ROWS / 4; ++q) {
-#elif defined(BRANCH_ROWS)
+#elif defined(MATRIX_ROWS) || defined(BRANCH_ROWS) || defined(BLOCK_ROWS)
   OVERLAPPED for (int q = 0; q < stride / 4; ++q) {
 #else
   ROLLED for (int q = 0; q < stride / 4; ++q) {
@@ -350,7 +354,7 @@ DEVICE real solve_with_rows(const Model& m, real* x, const SymRows& A, const rea
     return norm;
   }
 #endif
-#if defined(MATRIX_ROWS) || defined(BRANCH_ROWS)
+#if defined(MATRIX_ROWS) || defined(BRANCH_ROWS) || defined(BLOCK_ROWS)
   const auto term = [=](int r) {
     return residual[r] < 0 ? RowTerm{-(D[r] * residual[r]), D[r], false, -1} : RowTerm{0, 0, false, -1};
   };
@@ -358,6 +362,8 @@ DEVICE real solve_with_rows(const Model& m, real* x, const SymRows& A, const rea
 #endif
 #if defined(MATRIX_ROWS)
   return wide_solve_rows(m.column, x, A.memory, d, scale, nrow, J, term, no_cone, b, gradient, floor, H, n);
+#elif defined(BLOCK_ROWS)
+  return block_solve_rows(H, x, A.memory, nrow, J, term, no_cone, b, gradient, floor, n);
 #elif defined(BRANCH_ROWS)
   return solve_along_branches(A.branches, x, A.memory, d, scale, nrow, J, stride, term, no_cone, b, gradient, floor);
 #else

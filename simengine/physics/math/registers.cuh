@@ -10,9 +10,10 @@ struct alignas(16) alignas(real) Vec4 {
 //
 // SymRows is a symmetric matrix of a group of lanes. On the GPU, if n is at most LANES, lane i holds row i in
 // registers; otherwise it is a pointer to n x n numbers. Kernels with two rows in a lane (wide.cuh) load them where
-// they need them, and kernels with rows along branches (branch_rows.cuh) have the entries that are not zero.
+// they need them, as do those with one row in each lane of a block (block_rows.cuh), and kernels with rows along
+// branches (branch_rows.cuh) have the entries that are not zero.
 
-#if SIMENGINE_GPU && (LANES <= 32 || defined(SOLVER_WARPS))
+#if SIMENGINE_GPU && (LANES <= 32 || defined(SOLVER_WARPS) || defined(BLOCK_ROWS))
 // Four words at one address for all lanes, which the hardware broadcasts.
 DEVICE Vec4 broadcast4(const real* p) { return *reinterpret_cast<const Vec4*>(p); }
 #endif

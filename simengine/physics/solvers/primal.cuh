@@ -50,7 +50,7 @@ DEVICE void row_residual(const Model& m, const Rows& rows, const real* a, real* 
 DEVICE void add_row_forces(const Model& m, const Rows& rows, const real* force, const real* y, real* x) {
   const int stride = m.nvp();
 #ifdef MATRIX_ROWS
-  two_store(x, wide_add_forces(rows.J, rows.n, force, y ? two_load(y, m.nv()) : TwoDofs{{0, 0}}), m.nv());
+  two_store(x, wide_add_forces(rows.J, rows.n, force, y ? two_load(y, m.nv()) : TwoDofs{{0, 0}}, m.nv()), m.nv());
   return;
 #endif
 #ifdef SOLVER_WARPS

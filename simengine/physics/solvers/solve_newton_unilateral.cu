@@ -41,8 +41,10 @@ DEVICE LineDerivative line_derivative(int nefc, const real* D, const real* jar, 
       d.size = fma_(abs_(dv), abs_(x) + abs_(jar[r]), d.size);
     }
   }
-  d.first = fma_(alpha, quadratic, linear) + lane_sum(d.first);
-  d.second = quadratic + lane_sum(d.second);
+  real sums[2] = {d.first, d.second};
+  lane_sums<2>(sums);
+  d.first = fma_(alpha, quadratic, linear) + sums[0];
+  d.second = quadratic + sums[1];
   return d;
 }
 
@@ -153,13 +155,12 @@ DEVICE void solve_newton_unilateral(const Model& m, const int* nefc, const real*
       length2 = fma_(search[i], search[i], length2);
       size2 = fma_(point[i], point[i], size2);
     }
-    length2 = lane_sum(length2);
-    size2 = lane_sum(size2);
+    real sums[4] = {length2, size2, linear, quadratic};
+    lane_sums<4>(sums);
+    length2 = sums[0], size2 = sums[1], linear = sums[2], quadratic = sums[3];
     real alpha = 1;
     done = same_rows(n, efc_jar, efc_jv);
     if (!done) {
-      linear = lane_sum(linear);
-      quadratic = lane_sum(quadratic);
       const real flat = smallest * m.opt_ls_tolerance()[0] * sqrt_(length2);
       alpha = line_search(m, n, efc_D, efc_jar, efc_jv, linear, quadratic, flat);
     }
@@ -177,7 +178,7 @@ DEVICE void solve_newton_unilateral(const Model& m, const int* nefc, const real*
   LANE_FOR(r, n) efc_force[r] = efc_jar[r] < 0 ? -(efc_D[r] * efc_jar[r]) : R(0.0);
   lane_sync();
 #ifdef MATRIX_ROWS
-  two_store(qfrc_constraint, wide_add_forces(efc_J, n, efc_force, {{0, 0}}), nv);
+  two_store(qfrc_constraint, wide_add_forces(efc_J, n, efc_force, {{0, 0}}, nv), nv);
   two_store(qacc, two_load(point, nv), nv);
 #else
 #ifdef MATRIX_VECTORS
@@ -186,7 +187,7 @@ DEVICE void solve_newton_unilateral(const Model& m, const int* nefc, const real*
 #else
   DOF_FOR(i, nv) {
     real x = 0;
-    ROLLED for (int r = 0; r < n; ++r) x = fma_(efc_J[r * stride + i], efc_force[r], x);
+    OVERLAPPED for (int r = 0; r < n; ++r) x = fma_(efc_J[r * stride + i], efc_force[r], x);
     qfrc_constraint[i] = x;
     qacc[i] = point[i];
   }
