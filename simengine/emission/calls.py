@@ -168,7 +168,7 @@ class CallFactory:
         A tile is the same range of worlds in every such call, and touches only the data of these worlds. The counts are
         an exception for a kernel that adds up the counts of all worlds of the shard itself.
         """
-        of_all = self.ids(("counts",) if kernel.own_addresses else (), None)
+        of_all = self.ids((*(("counts",) if kernel.own_addresses else ()), "search_queue"), None)
         by_world = kernel.unit == "world" and not kernel.in_parts
         return tuple(segment for segment in touched if segment not in of_all) if by_world else ()
 

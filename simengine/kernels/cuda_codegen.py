@@ -5,7 +5,7 @@ from __future__ import annotations
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.signatures import parameters, unpacked
 from simengine.kernels.sources import source_of
-from simengine.kernels.world_codegen import beyond, slot_of, unit_of, world_function
+from simengine.kernels.world_codegen import beyond, from_queue, slot_of, unit_of, world_function
 
 
 def kernel_source(kernel: Kernel, target: str) -> str:
@@ -39,21 +39,23 @@ def _cuda_entry(kernel: Kernel) -> str:
     least = kernel.min_blocks_per_multiprocessor
     blocks = f"{least}" if kernel.in_blocks else f"LANES > 32 ? 512 / LANES : {least}"
     bounds = f"__launch_bounds__(LANES > 32 ? LANES : BLOCK, {blocks})"
+    place = "blockIdx.x * blockDim.y + threadIdx.y"
+    run = f"{kernel.name}_world({call}, world, scratch{', part' * kernel.in_parts});"
+    if kernel.queued:
+        work = [f"real* scratch = {own};", *from_queue(kernel, run, place)]
+    else:
+        work = [" ".join(slot_of(kernel, place)), f"if ({beyond(kernel)}) return;"]
+        work += [f"const int world = {unit_of(kernel)};", f"real* scratch = {own};", run]
     return (
         f'extern "C" __global__ void {bounds} {kernel.name}({", ".join(parameters(kernel))}{memory}) {{\n'
         "  if (full && (full[0] | full[1])) return;\n"
-        "  extern __shared__ real4_storage shared[];\n"
-        f"  {' '.join(slot_of(kernel, 'blockIdx.x * blockDim.y + threadIdx.y'))}\n"
-        f"  if ({beyond(kernel)}) return;\n"
-        f"  const int world = {unit_of(kernel)};\n"
-        f"  real* scratch = {own};\n"
-        f"  {kernel.name}_world({call}, world, scratch{', part' * kernel.in_parts});\n}}\n"
+        "  extern __shared__ real4_storage shared[];\n" + "".join(f"  {line}\n" for line in work) + "}\n"
     )
 
 
 def _may_work_in_memory(kernel: Kernel) -> bool:
     """Whether the kernel has its scratch in global memory if it is built for more lanes than a warp has."""
-    return kernel.unit == "world" and not kernel.in_blocks
+    return kernel.unit == "world" and not kernel.in_blocks and not kernel.queued
 
 
 def task_name(kernel: Kernel, dtype: str, lanes: int) -> str:
@@ -81,13 +83,17 @@ def _task_entry(kernel: Kernel) -> str:
     else:
         lines.append(f"  real* const work = {own};")
     place = "LANES > 32 ? slot : group_in_block()" if far_away else "LANES > 32 ? 0 : group_in_block()"
+    unit = "LANES > 32 ? tile : tile * (32 / LANES) + group_in_block()"
+    scratch = f"  real* scratch = work + size_t({place}) * (scratch_words + COLUMN_WORDS);"
+    run = f"  {kernel.name}_world({call}, world, scratch{', part' * kernel.in_parts});"
+    lines.append("  if (full && (full[0] | full[1])) return;")
+    if kernel.queued:
+        return "\n".join([*lines, scratch, *from_queue(kernel, run, unit), "}"]) + "\n"
     lines += [
-        "  if (full && (full[0] | full[1])) return;",
-        f"  {' '.join(slot_of(kernel, 'LANES > 32 ? tile : tile * (32 / LANES) + group_in_block()'))}",
+        f"  {' '.join(slot_of(kernel, unit))}",
         f"  if ({beyond(kernel)}) return;",
         f"  const int world = {unit_of(kernel)};",
-        f"  real* scratch = work + size_t({place}) * (scratch_words + COLUMN_WORDS);",
-        f"  {kernel.name}_world({call}, world, scratch{', part' * kernel.in_parts});",
+        *(scratch, run),
         "}",
     ]
     return "\n".join(lines) + "\n"

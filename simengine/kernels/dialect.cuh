@@ -20,7 +20,9 @@
 // them. lane_get_int is lane_get of an integer, lane_ballot has a bit for each lane whose x is not zero, and lane_match
 // for each lane with the same x; these three exist on the GPU only, for groups of at most 32 lanes. lower_at sets an
 // integer in memory to the minimum of itself and x, and raise_bit sets one of its bits, atomically; the results do not
-// depend on the order of the lanes. bit_count is the number of bits that are set, and low_bit the lowest of them.
+// depend on the order of the lanes. count_up adds one to an integer in memory, atomically, and returns what it was:
+// that depends on the order, so it may say where something is put, but not what. bit_count is the number of bits that
+// are set, and low_bit the lowest of them.
 //
 // The build defines REAL (float or double), REAL_IS_FLOAT and LANES. The collectives are in lanes_gpu.cuh and
 // lanes_host.cuh, and real arithmetic is in scalars.cuh.

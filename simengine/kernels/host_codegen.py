@@ -21,7 +21,7 @@ from pathlib import Path
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.signatures import COLUMN_STAGES, entry_words, parameters, unpacked
 from simengine.kernels.sources import source_of
-from simengine.kernels.world_codegen import unit_of, world_function
+from simengine.kernels.world_codegen import from_queue, unit_of, world_function
 from simengine.state.fields import ADDRESS_OF, FIELD
 
 _HERE = Path(__file__).parent
@@ -57,6 +57,9 @@ def host_entry(kernel: Kernel) -> str:
     if kernel.unit == "column":
         stage = kernel.stages[0].name
         lines += [f"  for (int column = 0; column < {COLUMN_STAGES[stage]}; ++column) {stage}(column, {call});", "}"]
+    elif kernel.queued:
+        run = f"{kernel.name}_world({call}, world, scratch, part); lane_sync();"  # the next uses the same scratch
+        lines += ["  if (full && (full[0] | full[1])) return;", *from_queue(kernel, run), "}"]
     else:
         lines += [
             "  if (full && (full[0] | full[1])) return;",

@@ -71,6 +71,8 @@ class Kernel:
         tiled_from: the first body that the host runs for a tile of worlds at once, with one world in each entry of its
             vectors; None if it runs all bodies for one world after another. From this body on, no body branches on real
             numbers of a world.
+        queued: from how many lines of the shard's queue of searches groups of lanes take what they work on; 0 for
+            kernels that do not read it, whose groups have the unit of their place.
     """
 
     name: str
@@ -85,6 +87,7 @@ class Kernel:
     own_addresses: bool = False
     constants: tuple[tuple[str, int], ...] = ()
     tiled_from: int | None = None
+    queued: int = 0
 
     @property
     def on_islands(self) -> bool:
@@ -136,7 +139,7 @@ class Kernel:
     @property
     def in_parts(self) -> bool:
         """Whether several groups of lanes work on a world, each on a part of its work."""
-        return "parts" in self.scalars
+        return any("part" in stage.scalars for stage in self.stages)
 
     @property
     def solves_symmetric(self) -> bool:
@@ -188,8 +191,10 @@ class Kernel:
 
     @cached_property
     def scalars(self) -> tuple[str, ...]:
-        """Integer launch arguments of the bodies, without "world" and "part", which every unit computes itself."""
-        names = [name for stage in self.stages for name in stage.scalars if name not in ("world", "part")]
+        """Integer launch arguments of the bodies, without those that every unit knows or computes itself."""
+        known = ("world", "part", *(("begin", "n") if self.unit != "column" else ()))
+        names = [name for stage in self.stages for name in stage.scalars if name not in known]
+        names += ["parts"] * bool(self.queued)
         return tuple(dict.fromkeys([*names, *(("shard_size", "contact_capacity") if self.own_addresses else ())]))
 
     @cached_property

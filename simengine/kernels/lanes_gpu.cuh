@@ -203,6 +203,7 @@ DEVICE int lane_rank(bool flag, int* total) { return lane_scan(flag, total); }
 #endif
 
 DEVICE void lower_at(int* place, int x) { atomicMin(place, x); }
+DEVICE int count_up(int* number) { return atomicAdd(number, 1); }
 DEVICE void raise_bit(int* word, int bit) { atomicOr(word, int(1u << bit)); }
 DEVICE int bit_count(unsigned x) { return __popc(x); }
 DEVICE int low_bit(unsigned x) { return __ffs(x) - 1; }

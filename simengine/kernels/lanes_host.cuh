@@ -24,6 +24,7 @@ DEVICE int lane_scan(int x, int* total) {
 }
 DEVICE int lane_rank(bool flag, int* total) { return lane_scan(flag, total); }
 DEVICE void lower_at(int* place, int x) { *place = x < *place ? x : *place; }
+DEVICE int count_up(int* number) { return (*number)++; }
 DEVICE void raise_bit(int* word, int bit) { *word |= int(1u << bit); }
 DEVICE void publish_fence() {}
 
@@ -119,6 +120,7 @@ DEVICE void lower_at(int* place, int x) {
   while (x < there && !__atomic_compare_exchange_n(place, &there, x, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
   }
 }
+DEVICE int count_up(int* number) { return __atomic_fetch_add(number, 1, __ATOMIC_RELAXED); }
 DEVICE void raise_bit(int* word, int bit) { __atomic_fetch_or(word, int(1u << bit), __ATOMIC_RELAXED); }
 DEVICE void publish_fence() {}
 

@@ -41,6 +41,7 @@ _HEADERS_AFTER_MODEL = (
     "actuators.cuh",
     "dual.cuh",
     "fluid.cuh",
+    "search_queue.cuh",
     "spans.cuh",
     "counting.cuh",
     "clusters.cuh",

@@ -86,6 +86,8 @@ def _pointer(kernel: Kernel, name: str) -> str:
         return _island_pointer(name)
     if field.space in ("column", "island_column", "pair_column"):
         return f"{name} + (world - begin)"
+    if field.space == "queue":
+        return f"{name} + words_before(begin, {entry_words(field)})"
     if field.space.startswith("island"):
         return name  # the whole shard's array; records hold the addresses of its parts
     start = f"{ADDRESS_OF[field.space]}[world]" if field.space in ADDRESS_OF else "world"
@@ -157,6 +159,30 @@ def beyond(kernel: Kernel) -> str:
     """C condition that the launch has no work for a group of lanes."""
     none = "slot >= (worlds ? *num_listed : n)"
     return f"{none} || part >= parts" if kernel.in_parts else none
+
+
+def from_queue(kernel: Kernel, run: str, place: str = "") -> list[str]:
+    """C statements that run a kernel's world function for the entries of the queue that a group of lanes takes.
+
+    Args:
+        kernel: the kernel.
+        run: C statement that calls the world function.
+        place: C expression for the place of the group of lanes among all of the launch; empty if it takes all entries.
+    """
+    nkept = f"header.at[{HEADER.index('nkept')}]"
+    words = entry_words(FIELD["search_queue"]).replace("m.nkept()", nkept)
+    return [
+        f"const int groups = {'(worlds ? *num_listed : n) * parts' if place else 'worlds ? *num_listed > 0 : 1'};",
+        f"const int place = {place or '0'};",
+        "if (place >= groups) return;",
+        f"const SearchQueue queue = {{search_queue + words_before(begin, {words}), {nkept}, n}};",
+        f"const int waiting = queue.length({kernel.queued});",
+        "ROLLED for (int at = place; at < waiting; at += groups) {",
+        "  const SearchOf own = queue.entry(at);",
+        "  const int world = begin + own.world, part = own.search;",
+        f"  {run}",
+        "}",
+    ]
 
 
 def unit_of(kernel: Kernel) -> str:

@@ -188,11 +188,14 @@ def position_in_two(general: bool, sites: bool = True) -> tuple[Kernel, Kernel]:
 SEARCHES = (
     single(COLLISION_LIST),
     replace(single(COLLISION_DISTANCE), own_lanes=1, min_blocks_per_multiprocessor=3, constants=(("ALL_INLINE", 1),)),
-    replace(single(COLLISION_DEPTH), own_lanes=16, min_blocks_per_multiprocessor=4, constants=(("ALL_INLINE", 1),)),
-    replace(single(COLLISION_TOUCH), own_lanes=1, min_blocks_per_multiprocessor=3),
+    replace(
+        single(COLLISION_DEPTH), queued=3, own_lanes=16, min_blocks_per_multiprocessor=4, constants=(("ALL_INLINE", 1),)
+    ),
+    replace(single(COLLISION_TOUCH), queued=4, own_lanes=1, min_blocks_per_multiprocessor=3),
     single(COLLISION_COUNT),
 )
-"""Contact counts as five kernels, three of which have several groups of lanes for each world."""
+"""Contact counts as five kernels. The second has several groups of lanes for each world, and those of the third and
+fourth take searches of any world from the queue that the second fills."""
 
 
 LIST_BY_BLOCK = replace(

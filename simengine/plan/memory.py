@@ -164,7 +164,7 @@ def footprint(plan: StepPlan, wanted: frozenset[str]) -> Footprint:
     _, *blobs = pack_models([model], plan.dtype, for_host=plan.backend.name == "host")
     return Footprint(
         worlds=plan.num_worlds,
-        world=sum(_bytes(f, model, plan.word) for f in fields if f.space in ("world", "block")) + of_columns,
+        world=sum(_bytes(f, model, plan.word) for f in fields if f.space in ("world", "block", "queue")) + of_columns,
         scratch=of_steps + _scratch(plan, tuple(kernels.values())),
         table=sum(blob.nbytes for blob in blobs) + of_shards * shards.total(),
         contact=each["contact"],

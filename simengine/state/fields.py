@@ -8,6 +8,7 @@ differs between worlds; those of one world are contiguous.
 - `row`: an arena of constraint rows, world by world; the rows of a world start at `efc_adr[world]`;
 - `column`: `field[column][world of the shard]`, one region per shard, for the counts that are scanned across worlds;
 - `shard`: one entry per shard;
+- `queue`: like `block`, but the worlds of a shard share their parts, which are one array;
 - `block`: like `world`, but not public, and only for worlds that are solved island by island or, where a size of the
   model says so, for others;
 - `island_column` and `island_shard`: like `column` and `shard`, for ISLAND_COLUMNS;
@@ -152,6 +153,7 @@ _FIELDS: tuple[Field, ...] = (
     _b("search_near", "nsearch", doc="numbers of those that need a search", kind="int"),
     _b("search_found", "nsearch", doc="contacts that their search found, plus 256 times their rows", kind="int"),
     _b("search_state", "nkept", doc="what is known of the cores of the first of them, see convex.cu", kind="int"),
+    Field("search_queue", "int", ("nkept+12",), "queue", "those whose cores overlap or are near, see searches.cuh"),
     _b("search_simplex", "nkept", 8, doc="support points, directions, weights and normal of their searches, 32 each"),
     _b("kept_contact", "nkept", 7, doc="distance, position and normal of contacts of the first of them, four each [m]"),
     _b("kept_prism", "nkeptprism", 7, doc="the same of the first contacts with height fields, on the host"),

@@ -122,9 +122,9 @@ def test_the_footprint_is_what_a_step_allocates(name: str, dtype: str, emission:
 
 
 @pytest.mark.parametrize(("emission", "worlds"), [("ahead", 6), ("ahead", 3000), ("counted", 6)])
-@pytest.mark.parametrize("name", [*MODELS, "large", "found pairs"])
+@pytest.mark.parametrize("name", [*MODELS, "rubble", "large", "found pairs"])
 def test_the_footprint_on_the_gpu_is_what_the_calls_of_a_step_ask_for(name: str, emission: str, worlds: int) -> None:
-    model = load_model(MODELS.get(name, LARGE))
+    model = load_model(MODELS.get(name) or OWN.get(name, LARGE))
     if name == "found pairs":
         model.table.find_pairs(True)
     keep = frozenset({"cfrc_ext"})

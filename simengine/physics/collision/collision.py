@@ -6,7 +6,8 @@ registers and instruction fetches even in models that never run it. It lists the
 lane has one, and keeps what it finds for the narrowphase. Where shapes overlap, all lanes share the search of a pair.
 
 `collision_list`, `collision_distance`, `collision_depth`, `collision_touch` and `collision_count` do the same one after
-another, so that each lane of a GPU has a search, whichever world it belongs to. `list_culled` takes the place of
+another, so that each lane of a GPU has a search, whichever world it belongs to. What the second leaves to the third and
+fourth is in one queue for all worlds of a shard. `list_culled` takes the place of
 `collision_list` in models of many candidate pairs, most of whose geoms are far from each other: it looks at the pairs
 of two clusters of geoms only where their boxes meet.
 """
@@ -42,7 +43,7 @@ COLLISION_GENERAL = replace(
 COLLISION_LIST = Stage(
     name="collision_list",
     reads=("geom_xpos", "geom_xmat", "world_status"),
-    writes=("near_cand", "near_adr", "search_near", "kept_prism", "pair_tally"),
+    writes=("near_cand", "near_adr", "search_near", "kept_prism", "pair_tally", "search_queue"),
     scratch=(("waiting", (64,)), ("bounds", ("nbounds",))),
     collides="counted",
     shares=("convex", "hfield"),
@@ -58,25 +59,29 @@ COLLISION_DISTANCE = Stage(
     name="collision_distance",
     reads=("geom_xpos", "geom_xmat", "near_cand", "search_near", "pair_tally"),
     writes=("search_found", "search_state", "search_simplex"),
-    scalars=("part", "parts"),
+    updates=("search_queue",),
+    scalars=("part", "parts", "world", "begin", "n"),
     shares=("convex",),
     flops=100,
 )
 COLLISION_DEPTH = Stage(
     name="collision_depth",
-    reads=("geom_xpos", "geom_xmat", "near_cand", "search_near", "pair_tally", "search_state"),
+    reads=("geom_xpos", "geom_xmat", "near_cand", "search_near", "search_queue"),
     updates=("search_simplex",),
     scratch=(("polytope", ("npolytope",)),),
-    scalars=("part", "parts"),
+    scalars=("part",),
     shares=("convex",),
     flops=100,
 )
 COLLISION_TOUCH = Stage(
     name="collision_touch",
-    reads=("geom_xpos", "geom_xmat", "near_cand", "search_near", "pair_tally", "search_state", "search_simplex"),
+    reads=(
+        *("geom_xpos", "geom_xmat", "near_cand", "search_near", "pair_tally", "search_state", "search_simplex"),
+        "search_queue",
+    ),
     writes=("kept_contact",),
     updates=("search_found",),
-    scalars=("part", "parts"),
+    scalars=("part",),
     shares=("convex",),
     flops=100,
 )

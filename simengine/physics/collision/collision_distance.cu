@@ -1,9 +1,18 @@
-// Distance of the pairs that are listed for a search, one lane a pair; see counting.cuh. `search_state` receives what
-// is known of the cores of each pair. Pairs beyond the memory for their states are left to collision_touch.
+// Distance of the pairs that are listed for a search, one lane a pair; see searches.cuh. `search_state` receives what
+// is known of the cores of each pair, and the queue the pairs that other kernels go on with. Those beyond the memory
+// for states are left to collision_touch.
+
+// In which line of the queue a search waits: alike searches beside each other, and those that take longest first.
+DEVICE int line_of(const Difference& d, int cores) {
+  if (cores == CORES_NEAR) return QUEUE_NEAR;
+  return d.a.hull.nvert && d.b.hull.nvert ? 0 : !(d.a.radius > 0) && !(d.b.radius > 0) ? 1 : 2;
+}
 
 DEVICE void collision_distance(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* near_cand,
                                const int* search_near, const int* pair_tally, int* search_found, int* search_state,
-                               real* search_simplex, int part, int parts) {
+                               real* search_simplex, int* search_queue, int part, int parts, int world, int begin,
+                               int n) {
+  const SearchQueue queue = {search_queue, m.nkept(), n};
   const int searches = kept_searches(m, pair_tally[1]);
   ROLLED for (int k = part + parts * lane(); k < searches; k += parts * LANES) {
     const int c = near_cand[search_near[k]];
@@ -17,6 +26,10 @@ DEVICE void collision_distance(const Model& m, const real* geom_xpos, const real
     }
     search_state[k] = cores;
     search_found[k] = 0;
+    if (cores != CORES_APART) put_entry(search_queue, queue, line_of(d, cores), {world - begin, k});
+  }
+  if (part < QUEUE_REST && lane() == 0 && searches + part < pair_tally[1]) {
+    put_entry(search_queue, queue, QUEUE_NEAR, {world - begin, MOST_SEARCHES + part});
   }
   lane_sync();
 }

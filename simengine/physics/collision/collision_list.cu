@@ -46,7 +46,8 @@ DEVICE Tally list_pairs(const Model& m, bool healthy, const real* geom_xpos, con
 
 DEVICE void collision_list(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* world_status,
                            int* near_cand, int* near_adr, int* search_near, real* kept_prism, int* pair_tally,
-                           real* waiting, real* bounds) {
+                           int* search_queue, real* waiting, real* bounds) {
+  if (SEARCHES && m.nsearch()) empty_queue(search_queue);
   const bool healthy = world_status[0] == STATUS_HEALTHY;
   const Vec4* shared = share_bounds(m, geom_xpos, bounds);
   const Tally tally =

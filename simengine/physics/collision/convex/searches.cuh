@@ -42,12 +42,3 @@ DEVICE int kept_searches(const Model& m, int searches) {
   const int most = m.nkept() / MAX_CONVEX;
   return searches < most ? searches : most;
 }
-
-// The number of the search that is the first after `after` in one of two states; that of searches if there is none.
-DEVICE int next_search(const int* search_state, int searches, int after, int state, int other) {
-  int k = after + 1;
-  ROLLED for (; k < searches; ++k) {
-    if (search_state[k] == state || search_state[k] == other) break;
-  }
-  return k;
-}

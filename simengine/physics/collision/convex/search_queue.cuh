@@ -1,0 +1,47 @@
+// The searches of a shard that kernels go on with: those whose cores overlap or are near each other. Few searches of a
+// world go that far, and their numbers differ between worlds, so those of all worlds are in one queue, from which
+// groups of lanes take them. Its order depends on timing, but each search is by itself.
+#pragma once
+
+#define QUEUE_LINES 4     // kinds of searches, see line_of
+#define QUEUE_NEAR 3      // the line of cores that are near each other; those of other lines overlap
+#define QUEUE_REST 8      // entries of a world, in that line, for the pairs beyond the memory for states
+#define MOST_SEARCHES 64  // of a world, of which states are in memory; larger numbers in entries are such pairs
+#define QUEUE_WORLD 128   // numbers of searches of a world in an entry
+
+// A search: its world, as a number within the shard, and its number there.
+struct SearchOf {
+  int world, search;
+};
+
+// The queue of a shard of n worlds: lengths of its lines, then the lines themselves, each with room for all searches.
+struct SearchQueue {
+  const int* words;
+  int nkept, n;
+
+  DEVICE_METHOD size_t line(int number) const { return QUEUE_LINES + words_before(n, number * (nkept / MAX_CONVEX)); }
+  DEVICE_METHOD int length(int lines) const {
+    int sum = 0;
+    for (int k = 0; k < lines; ++k) sum += words[k];
+    return sum;
+  }
+  DEVICE_METHOD SearchOf entry(int at) const {
+    int number = 0;
+    UNROLLED for (int k = 0; k < QUEUE_LINES - 1; ++k) {
+      const bool beyond = number == k && at >= words[k];
+      at -= beyond ? words[k] : 0;
+      number += beyond;
+    }
+    const int found = words[line(number) + at];
+    return {found / QUEUE_WORLD, found % QUEUE_WORLD};
+  }
+};
+
+DEVICE void empty_queue(int* words) {
+  LANE_FOR(k, QUEUE_LINES) words[k] = 0;
+}
+
+// Put a search at the end of a line.
+DEVICE void put_entry(int* words, const SearchQueue& queue, int line, const SearchOf& own) {
+  words[queue.line(line) + count_up(words + line)] = own.world * QUEUE_WORLD + own.search;
+}
