@@ -42,6 +42,9 @@ DEVICE int lane_sum_int(int x) {
   return x;
 }
 DEVICE int lane_or(int x) {
+#if LANES == 32 && __CUDA_ARCH__ >= 800
+  return __reduce_or_sync(0xffffffffu, x);
+#endif
 #pragma unroll
   for (int o = LANES / 2; o > 0; o /= 2) x |= __shfl_xor_sync(lane_mask(), x, o, LANES);
   return x;
@@ -57,6 +60,9 @@ DEVICE int lowest_bit(unsigned x) { return __ffs(x) - 1; }
 DEVICE int highest_bit(unsigned x) { return 31 - __clz(x); }
 DEVICE unsigned high_product(unsigned x, unsigned y) { return __umulhi(x, y); }
 DEVICE int lane_most(int x) {
+#if LANES == 32 && __CUDA_ARCH__ >= 800
+  return __reduce_max_sync(0xffffffffu, x);
+#endif
 #pragma unroll
   for (int o = LANES / 2; o > 0; o /= 2) x = max(x, __shfl_xor_sync(lane_mask(), x, o, LANES));
   return x;

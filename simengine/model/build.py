@@ -26,6 +26,7 @@ from simengine.model.tendons import path_table
 
 _DISABLE = mujoco.mjtDisableBit
 
+_REACHES = ("geom_margin", "geom_gap", "pair_margin", "pair_gap")  # without any, contacts begin at distance 0
 MOST_KEPT = 256
 """Room for contacts of searched pairs of a world that counting keeps for the narrowphase, which searches again for
 those beyond; see `collision_distance`."""
@@ -146,6 +147,7 @@ def build_options(mj: mujoco.MjModel) -> dict[str, int]:
     """Options of the table, with the disable flags folded in."""
     disabled = int(mj.opt.disableflags)
     damped = bool((mj.dof_damping > 0).any() or mj.dof_dampingpoly.any()) and not disabled & int(_DISABLE.mjDSBL_DAMPER)
+    overridden = mj.opt.enableflags & int(mujoco.mjtEnableBit.mjENBL_OVERRIDE)
     values = {
         "opt_iterations": int(mj.opt.iterations),
         "opt_ls_iterations": int(mj.opt.ls_iterations),
@@ -154,6 +156,7 @@ def build_options(mj: mujoco.MjModel) -> dict[str, int]:
         "opt_warmstart": int(not disabled & int(_DISABLE.mjDSBL_WARMSTART)),
         "opt_actuation": int(not disabled & int(_DISABLE.mjDSBL_ACTUATION)),
         "opt_multiccd": int(not disabled & int(_DISABLE.mjDSBL_MULTICCD)),
+        "opt_reach": int(any(np.any(getattr(mj, name)) for name in _REACHES) or overridden),
         "opt_cone": int(mj.opt.cone),
         "opt_noslip_iterations": int(mj.opt.noslip_iterations),
         "opt_midphase": int(not disabled & int(_DISABLE.mjDSBL_MIDPHASE)),

@@ -335,6 +335,7 @@ def pair_table(mj: mujoco.MjModel, pairs: list[Candidate]) -> dict[str, np.ndarr
     return {
         "cand_geom1": np.array([c.geom1 for c in pairs], dtype=np.int32),
         "cand_geom2": np.array([c.geom2 for c in pairs], dtype=np.int32),
+        "cand_geoms": np.array([c.geom1 | (c.geom2 & 0x7FFF) << 16 for c in pairs], dtype=np.int32),
         "cand_type": np.array(codes, dtype=np.int32),
         "cand_slot": first.astype(np.int32),
         "cand_condim": np.array([p.condim for p in parameters], dtype=np.int32),

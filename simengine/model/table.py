@@ -26,7 +26,7 @@ SIZES: tuple[str, ...] = (
 # Scalar integer options, which follow the sizes in the header.
 INT_OPTIONS: tuple[str, ...] = (
     *("opt_iterations", "opt_ls_iterations", "opt_eulerdamp", "opt_warmstart", "opt_solver", "opt_cone"),
-    *("opt_multiccd", "opt_actuation", "opt_noslip_iterations", "opt_midphase", "large_island"),
+    *("opt_multiccd", "opt_reach", "opt_actuation", "opt_noslip_iterations", "opt_midphase", "large_island"),
 )
 
 
@@ -163,6 +163,7 @@ TABLE: tuple[TableField, ...] = (
     # candidate pairs, in MuJoCo's contact order
     _i("cand_geom1", "ncand", doc="derived: geom with the lower type"),
     _i("cand_geom2", "ncand", doc="derived: the other geom"),
+    _i("cand_geoms", "ncand", doc="derived: both in one word, the other in its upper half, if the model has few geoms"),
     _i("cand_type", "ncand", doc="derived: index into PAIR_TYPES"),
     _i("cand_slot", "ncand", doc="derived: first contact slot"),
     _i("cand_condim", "ncand", doc="derived: contact dimension"),

@@ -64,6 +64,8 @@ DEVICE bool boxes_apart(const Model& m, int c, const real* geom_xpos, const real
 // them; the number is also in kernel.py.
 #define MOST_BOUNDS 256
 
+#define ROUNDS_AT_ONCE 4  // rounds of candidates whose loads overlap
+
 // The bounding sphere of each geom: its centre and radius, which is -1 for a plane. `words` has four words a geom.
 // Returns null where there are too many geoms, or a single lane, which gains nothing.
 DEVICE const Vec4* share_bounds(const Model& m, const real* geom_xpos, real* words) {
@@ -77,12 +79,44 @@ DEVICE const Vec4* share_bounds(const Model& m, const real* geom_xpos, real* wor
   return bounds;
 }
 
-// spheres_apart for candidate pair c, with the same operations.
-DEVICE bool bounds_apart(const Model& m, int c, const Vec4* bounds, const real* geom_xpos, const real* geom_xmat) {
-  const Vec4 a = bounds[m.cand_geom1()[c]], b = bounds[m.cand_geom2()[c]];
+// spheres_apart for candidate pair c, with the same operations. `geoms` has both of them, and `margin` is its margin.
+DEVICE bool bounds_apart(const Model& m, int c, int geoms, real margin, const Vec4* bounds, const real* geom_xpos,
+                         const real* geom_xmat) {
+  const Vec4 a = bounds[geoms & 0xffff], b = bounds[geoms >> 16];
   if (a.w < 0) return spheres_apart(m, c, geom_xpos, geom_xmat);
-  const real offset[3] = {b.x - a.x, b.y - a.y, b.z - a.z}, reach = detection_margin(m, c) + a.w + b.w;
+  const real offset[3] = {b.x - a.x, b.y - a.y, b.z - a.z}, reach = margin + a.w + b.w;
   return dot3(offset, offset) > reach * reach;
+}
+
+// In which of ROUNDS_AT_ONCE rounds of candidates from `first` on the lane's pair is near, by bits.
+DEVICE int near_rounds(const Model& m, int first, int ncand, const Vec4* bounds, const real* geom_xpos,
+                       const real* geom_xmat) {
+  int near = 0;
+  if (!bounds) {
+    UNROLLED for (int k = 0; k < ROUNDS_AT_ONCE; ++k) {
+      const int c = first + k * LANES + lane();
+      near |= (c < ncand && !spheres_apart(m, c, geom_xpos, geom_xmat)) << k;
+    }
+    return near;
+  }
+  int geoms[ROUNDS_AT_ONCE];
+  real margin[ROUNDS_AT_ONCE];
+  UNROLLED for (int k = 0; k < ROUNDS_AT_ONCE; ++k) {
+    const int c = first + k * LANES + lane();
+    geoms[k] = m.cand_geoms()[c < ncand ? c : ncand - 1];
+    margin[k] = 0;
+  }
+  if (m.opt_reach()) {
+    UNROLLED for (int k = 0; k < ROUNDS_AT_ONCE; ++k) {
+      const int c = first + k * LANES + lane();
+      margin[k] = detection_margin(m, c < ncand ? c : ncand - 1);
+    }
+  }
+  UNROLLED for (int k = 0; k < ROUNDS_AT_ONCE; ++k) {
+    const int c = first + k * LANES + lane();
+    near |= (c < ncand && !bounds_apart(m, c, geoms[k], margin[k], bounds, geom_xpos, geom_xmat)) << k;
+  }
+  return near;
 }
 
 // Computes the contacts of a pair of the given type; returns their number.
@@ -103,7 +137,6 @@ DEVICE int rows_of(const Model& m, int c, const Contact* found, int number) {
 
 // Candidate pairs that may touch wait until each lane has one, because few pass, and their narrowphase takes long.
 #define WAITING_WORDS 64
-#define ROUNDS_AT_ONCE 4  // rounds of candidates whose loads overlap
 
 // List the lane's pair, of which c is -1 in lanes without one, unless the caller wants boxes to be tested, and they are
 // apart.
@@ -136,26 +169,23 @@ DEVICE void each_near(const Model& m, int ncand, const real* geom_xpos, const re
   __shared__ int of_block[2 * LANES];
   waiting = of_block;
 #endif
-  int own = -1, count = 0;       // the lane's pair, and the number of those that wait
-  int next = 0, passed = 0;      // first candidate of the next round, and in which rounds the lane's passes, by bits
+  int own = -1, count = 0;          // the lane's pair, and the number of those that wait
+  int next = 0, passed = 0;         // first candidate of the next rounds, and in which of the last the lane's passes
+  unsigned rounds = 0;              // in which of the last some lane's passes, and is not waiting yet, by bits
   for (;;) {
-    ROLLED while (count < LANES && next < ncand) {
-      const int round = next / LANES % ROUNDS_AT_ONCE;
-      if (round == 0) {
-        passed = 0;
-        UNROLLED for (int k = 0; k < ROUNDS_AT_ONCE; ++k) {
-          const int c = next + k * LANES + lane();
-          const bool near = c < ncand && !(bounds ? bounds_apart(m, c, bounds, geom_xpos, geom_xmat)
-                                                  : spheres_apart(m, c, geom_xpos, geom_xmat));
-          passed |= near << k;
-        }
+    ROLLED while (count < LANES) {
+      ROLLED for (; !rounds && next < ncand; next += ROUNDS_AT_ONCE * LANES) {  // few rounds have any
+        passed = near_rounds(m, next, ncand, bounds, geom_xpos, geom_xmat);
+        rounds = lane_or(passed);
       }
+      if (!rounds) break;
+      const int round = low_bit(rounds);
       const bool passes = passed >> round & 1;
       int total;
       const int place = count + lane_rank(passes, &total);
-      if (passes) waiting[place] = next + lane();
+      if (passes) waiting[place] = next + (round - ROUNDS_AT_ONCE) * LANES + lane();
       count += total;
-      next += LANES;
+      rounds &= rounds - 1;
     }
     if (!count) break;
     lane_sync();
