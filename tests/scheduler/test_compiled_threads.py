@@ -12,7 +12,8 @@ from simengine_scheduler.native.compiling import build
 
 FOLDER = Path(issuer.__file__).parent
 PROGRAM = Path(__file__).parent / "native" / "issue_on_threads.cpp"
-HEADERS = ("issuer.h", "plans.h", "programs.h", "streams.h", "hazards.h", "driver_calls.h")
+OF_PIECES = ("pieces.h", "learning.h", "apart.h")
+HEADERS = ("issuer.h", *OF_PIECES, "plans.h", "programs.h", "streams.h", "hazards.h", "driver_calls.h")
 SOURCES = [PROGRAM, *(FOLDER / name for name in HEADERS)]
 
 

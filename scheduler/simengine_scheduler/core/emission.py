@@ -7,6 +7,7 @@ twice.
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
@@ -38,7 +39,7 @@ class Feeder:
         awaits: how many awaits the emitters have yielded.
         idle: whether `pull`, after it has returned None, is to be called again soon.
         waiting: the emitters that wait, by the sequence number of the call that they await.
-        taken: the calls that `take` has pulled. Whoever issues them empties it.
+        taken: the calls that `take` has pulled. `hand_over` empties it.
     """
 
     def __init__(self, emitters: Iterable[Emitter], is_complete: Callable[[int], bool], first: int = 0) -> None:
@@ -48,6 +49,7 @@ class Feeder:
         self.idle = False
         self.waiting: dict[int, list[_Source]] = {}
         self.taken: list[KernelCall] = []
+        self._from = array("i")  # their emitters
         self._is_complete = is_complete
         self._turns: deque[_Source] = deque()
         if isinstance(emitters, KernelCall | AwaitCounts):
@@ -110,6 +112,13 @@ class Feeder:
         """Pull calls until `taken` has so many, or there is none at present."""
         while len(self.taken) < most and (call := self.pull()) is not None:
             self.taken.append(call)
+            self._from.append(self.emitter)
+
+    def hand_over(self) -> tuple[list[KernelCall], array[int]]:
+        """Return the calls that were taken, and the position of the emitter of each."""
+        calls, self.taken = self.taken, []
+        emitters, self._from = self._from, array("i")
+        return calls, emitters
 
     def _must_wait(self, source: _Source, item: AwaitCounts) -> bool:
         """Whether an emitter has to wait for a call. It is put down among those that wait then."""

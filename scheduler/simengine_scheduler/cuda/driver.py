@@ -24,7 +24,8 @@ _FAULTS = frozenset({700, 702, 709, 710, 714, 715, 716, 717, 718, 719})
 
 @lru_cache(maxsize=1)
 def _cuda_functions() -> Functions | None:
-    names = ("cuLaunchKernel", "cuEventRecord", "cuStreamWaitEvent", "cuEventQuery", "cuGraphNodeSetEnabled")
+    launching = ("cuLaunchKernel", "cuEventRecord", "cuStreamWaitEvent", "cuEventQuery")
+    names = (*launching, "cuGraphLaunch", "cuGraphNodeSetEnabled")
     try:
         library = ctypes.CDLL("libcuda.so.1")
         return Functions(*(ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in names))

@@ -108,6 +108,9 @@ class Options:
             stores and returns `make()`. It must be thread-safe.
         compiled: whether compiled code issues the calls of `serial` and `streams` where it can: with a C++ compiler,
             completion by events, and no recorded times.
+        pieces: whether `streams` launches runs of calls that come again and again as kept graphs, where compiled code
+            issues calls, waits are on the device, and nothing is recorded. It keeps up to 16 of them for each of
+            `graphs`.
         driver: replaces CUDA, for example by a fake device.
         candidates: the executors that `auto` chooses from, such as "threads+serial", the likeliest first; by default
             those that suit option `device`. "polling" is `streams` with completion by polling.
@@ -140,6 +143,7 @@ class Options:
     ready: bool = False
     keep: Callable[[str, Callable[[], bytes]], bytes] | None = None
     compiled: bool = True
+    pieces: bool = True
     driver: Driver | None = None
     candidates: str = ""
     model: str = "streams"

@@ -25,6 +25,7 @@ from ..native.issuer import Outcome
 from ..native.programs import AWAIT, CALL, COUNTED, Halt, Pause, Programs
 from .compiled import CompiledCalls, failed
 from .cuda import CudaRun
+from .kept_pieces import KeptPieces
 
 
 class Known:
@@ -73,10 +74,11 @@ def are_fixed(emitters: Any) -> bool:
 
 
 class CompiledLists:
-    """The programs of an executor. Its calls are those of `calls`."""
+    """The programs of an executor. Its calls are those of `calls`, which may be issued as `pieces`."""
 
-    def __init__(self, calls: CompiledCalls) -> None:
+    def __init__(self, calls: CompiledCalls, pieces: KeptPieces | None = None) -> None:
         self.calls = calls
+        self.pieces = pieces
         self.programs = Programs(calls.issuer)
         self._known: dict[int, Known] = {}
 
@@ -199,6 +201,8 @@ def _arrive(lists: CompiledLists, known: Sequence[Known], halt: Halt) -> None:
             moved = True
     if moved:
         lists.calls.hand_over()
+    if lists.pieces is not None:
+        lists.pieces.look()
     lists.programs.resume()
 
 

@@ -50,8 +50,15 @@ class CompiledFeeder(Feeder):
         self.latest = state[0] - 1
         self.idle = state[3] > 0
 
+    def hand_over(self) -> tuple[list[KernelCall], array[int]]:
+        """Return the calls that were taken, and the position of the emitter of each."""
+        calls, self.taken = self.taken, []
+        emitters = array("i", bytes(4 * len(calls)))
+        self._library.feed_from(self._feed, emitters.buffer_info()[0], len(calls))
+        return calls, emitters
+
     def pull(self) -> KernelCall | None:
-        """Return the next call, as `take` would append it."""
+        """Return the next call, as `take` would append it. Do not mix with `hand_over`."""
         self.take(len(self.taken) + 1)
         return self.taken.pop() if self.taken else None
 

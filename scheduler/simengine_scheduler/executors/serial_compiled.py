@@ -61,7 +61,7 @@ class _Run(CudaRun):
     def issue_taken(self) -> None:
         """Issue the calls that the feeder has taken."""
         assert self.feeder is not None
-        calls, self.feeder.taken = self.feeder.taken, []
+        calls, _ = self.feeder.hand_over()
         if self._calls.make_room():
             self._lists.forget()
         recorder = self.recorder

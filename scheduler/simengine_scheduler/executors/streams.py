@@ -178,6 +178,12 @@ class StreamsExecutor(Executor):
             return None
         return CompiledStreams(self.name, self.options, self.driver, self.lanes, self.pool, calls)
 
+    @property
+    def built(self) -> int:
+        """How many graphs of calls that come again were built."""
+        pieces = None if self._compiled is None else self._compiled.pieces
+        return 0 if pieces is None else pieces.built
+
     def run(self, emitters: Iterable[Emitter]) -> Trace:
         """Issue the emitters' calls. On return the home stream waits for all of them."""
         home = self._home = self.driver.current_stream() if self.options.stream is None else self.options.stream

@@ -23,8 +23,10 @@ from .compiled import CompiledCalls, failed, issue_all, taking_turns, together
 from .compiled_lists import CompiledLists, Known, are_fixed, are_lists, latest_of, numbers_of, run_lists
 from .cuda import CudaRun, Lanes
 from .feeding import make_feeder
+from .kept_pieces import KeptPieces, make_pieces
 from .recorder import start_recording
 
+_BATCH = 512  # calls that are issued together where runs of them may be pieces, which a batch would cut
 _KINDS: tuple[StepKind, ...] = ("issue", "wait", "observe")
 
 
@@ -40,7 +42,8 @@ class CompiledStreams:
         self.lanes = lanes
         self.pool = pool
         self.calls = calls
-        self.lists = CompiledLists(calls)
+        self.pieces = make_pieces(executor, options, driver, calls)
+        self.lists = CompiledLists(calls, self.pieces)
         self._plans: OrderedDict[tuple[int, ...], Plan] = OrderedDict()
 
     def run(self, emitters: Iterable[Emitter], home: int, trace: Trace) -> Trace:
@@ -57,7 +60,7 @@ class CompiledStreams:
         with _Run(self, trace, home, self.options.window) as run:
             feeder = run.feeder = make_feeder(emitters, run.is_complete)
             while True:
-                feeder.take(together(feeder))
+                feeder.take(together(feeder) if run.pieces is None else _BATCH)
                 if feeder.taken:
                     run.issue_taken(feeder)
                 elif feeder.exhausted:
@@ -67,7 +70,10 @@ class CompiledStreams:
                         if run.is_complete(seq):
                             feeder.release(seq)
             run.join()
-            return finish_run(trace, feeder, run.recorder)
+            finish_run(trace, feeder, run.recorder)
+        if self.pieces is not None:
+            self.pieces.build()
+        return trace
 
     def run_counted(self, lists: Sequence[CountedList | FixedList], home: int, trace: Trace) -> Trace:
         """Issue counted lists, with fixed ones among them."""
@@ -76,7 +82,9 @@ class CompiledStreams:
         with _Run(self, trace, home, self.options.window) as run:
             run.issue_counted(self.lists, known)
             run.join()
-            return trace
+        if self.pieces is not None:
+            self.pieces.build()
+        return trace
 
     def run_lists(self, lists: Sequence[FixedList], home: int, trace: Trace) -> Trace:
         """Issue fixed lists by their plan. The plans of the latest runs are kept. With polling there are none."""
@@ -90,6 +98,8 @@ class CompiledStreams:
                 if run.recorder is not None:
                     run.recorder.finish()
                 return trace
+        if self.pieces is not None and self._run_pieces(self.pieces, numbers, lists, home, trace):
+            return trace
         plan = self._plan(lists, numbers)
         with _Run(self, trace, home, plan.events) as run:
             run.issue_plan(plan, lists)
@@ -99,15 +109,36 @@ class CompiledStreams:
                 run.recorder.finish()
             return trace
 
+    def _run_pieces(
+        self, pieces: KeptPieces, numbers: list[array[int]], lists: Sequence[FixedList], home: int, trace: Trace
+    ) -> bool:
+        """Issue fixed lists as pieces if this costs at most half of what the calls cost. Returns whether it does."""
+        calls = sum(map(len, numbers))
+        pieces.look()
+        pieces.native.begin()
+        pays = 0 < pieces.native.divide_lists(numbers) <= calls
+        if pays:
+            with _Run(self, trace, home, self.options.window) as run:
+                run.issue_divided(pieces)
+                run.latest = next(fixed for fixed in reversed(lists) if fixed)[-1]
+                run.join()
+            trace.counters.calls = calls
+        pieces.build()
+        return pays
+
     def clear(self) -> None:
-        """Forget all plans."""
+        """Forget all plans, and destroy the graphs of pieces."""
         self._plans.clear()
+        if self.pieces is not None:
+            self.pieces.forget()
 
     def make_room(self) -> None:
         """Forget all calls if there are too many, and with them the plans that have their numbers."""
         if self.calls.make_room():
             self._plans.clear()
             self.lists.forget()
+            if self.pieces is not None:
+                self.pieces.forget()
 
     def _plan(self, lists: Sequence[FixedList], numbers: Sequence[array[int]]) -> Plan:
         key = tuple(map(id, lists))
@@ -129,6 +160,7 @@ class _Run(CudaRun):
         self._issuer: Issuer = streams.calls.issuer
         self._trace, self._home, self._events = trace, home, events
         self._make_room = streams.make_room
+        self.pieces = streams.pieces
         self._asked = self._needed = 0
         self._issued = 0
 
@@ -139,19 +171,21 @@ class _Run(CudaRun):
         self._pool.give_all()
         events = [self._pool.take() for _ in range(self._events)]
         self._issuer.begin(self._lanes.handles, fork, events, self.recorder is not None)
+        if self.pieces is not None:
+            self.pieces.native.begin()
 
     def is_complete(self, seq: int) -> bool:
         """Whether call `seq` has been issued and is known to be complete, or is found to be so."""
         if seq >= self._issued:
             return False
-        answer = self._issuer.complete(seq)
+        answer = self._issuer.complete(seq if self.pieces is None else self.pieces.native.position_of(seq))
         if answer < 0:  # with polling, other calls may have been issued
             raise failed(self, self._calls)
         return answer == 1
 
     def issue_taken(self, feeder: Feeder) -> None:
         """Issue the calls that a feeder has taken."""
-        calls, feeder.taken = feeder.taken, []
+        calls, emitters = feeder.hand_over()
         if self._calls.is_full:
             self._drain()
             self._make_room()
@@ -160,13 +194,18 @@ class _Run(CudaRun):
                 self.recorder.enter(call)
         numbers = self._calls.numbers(calls)
         self._calls.hand_over()
-        self._issue(numbers)
+        if self.pieces is None:
+            self._issue(numbers)
+        else:
+            self._issue_pieces(self.pieces, numbers, emitters)
         self.latest = calls[-1]
         self._issued += len(calls)
 
     def issue_counted(self, lists: CompiledLists, known: Sequence[Known]) -> None:
         """Issue the programs of counted lists."""
-        lists.programs.begin(numbers_of(known))
+        if self.pieces is not None:
+            self.pieces.look()
+        lists.programs.begin(numbers_of(known), pieces=None if self.pieces is None else self.pieces.native)
         counters = self._trace.counters
         counters.calls, counters.awaits = run_lists(self, lists, known, self._handle, self._issuer.issued)
         self.latest = latest_of(known) or self.latest
@@ -189,6 +228,15 @@ class _Run(CudaRun):
                 self.recorder.enter(call)
         self._issue(numbers)
         self._trace.counters.calls = len(numbers)
+
+    def issue_divided(self, pieces: KeptPieces) -> None:
+        """Issue what was divided into pieces."""
+        issue_all(self, pieces.native.issue, self._calls, self._handle, self._issuer.issued)
+
+    def _issue_pieces(self, pieces: KeptPieces, numbers: array[int], emitters: array[int]) -> None:
+        pieces.look()
+        pieces.native.divide(numbers, emitters)
+        self.issue_divided(pieces)
 
     def _issue(self, numbers: array[int]) -> None:
         issue_all(self, partial(self._issuer.issue, numbers), self._calls, self._handle, self._issuer.issued)

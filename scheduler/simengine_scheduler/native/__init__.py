@@ -4,9 +4,13 @@ hazards.h       which calls in flight a call must come after
 streams.h       which stream a call joins, and which waits are needed
 driver_calls.h  functions of the driver, and calls as it takes them
 issuer.h        the window, and the calls of the driver
+pieces.h        runs of calls that come again, each launched as one graph
+learning.h      which runs of calls come so often that a graph pays
+apart.h         whether calls of different emitters conflict
 plans.h         plans of fixed lists
 issuer.cpp      its functions for Python
 issuer          the same functions in Python
+pieces          the runs of calls in Python
 programs        lists of which counts choose the calls
 feed.h          which emitter's call is next
 intake.h        numbers and definitions of calls, read from Python's objects

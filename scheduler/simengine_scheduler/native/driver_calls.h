@@ -11,12 +11,15 @@ struct Driver {
     int (*record)(int64_t event, int64_t stream);
     int (*wait)(int64_t stream, int64_t event, unsigned flags);
     int (*query)(int64_t event);
+    int (*launch_graph)(int64_t graph, int64_t stream) = nullptr;
 };
 
 constexpr int NOT_READY = 600;  // what a query returns while work goes on
 
-// A call as the driver takes it. One without a function is launched by whoever uses the issuer.
+// A call as the driver takes it, or a graph. One without either is launched by whoever uses the issuer.
 struct Call {
+    int64_t graph = 0;
+    int32_t last = -1;  // of a graph: the number of its last call
     int64_t function = 0;
     unsigned size[7] = {};  // grid, block, shared memory
     int64_t arguments = 0;

@@ -20,6 +20,7 @@ class Feed {
 
     PyObject* item = nullptr;  // that the source whose turn it is has yielded, if it is no call
     int64_t idle = 0;          // sources at the end of the turns that had no call
+    std::vector<int32_t> from; // the source of each call since this was cleared
 
     // Adds a source: an iterator, and a dictionary of the numbers under which it yielded each call last.
     void add(PyObject* items, PyObject* latest) {
@@ -49,6 +50,7 @@ class Feed {
                 Owned number(PyLong_FromLongLong(*seq));
                 if (!number || PyDict_SetItem(sources_[source].latest, next.get(), number.get())) return RAISED;
                 if (PyList_Append(calls, next.get())) return RAISED;
+                from.push_back(source);
                 ++*seq;
                 ++count;
                 idle = 0;

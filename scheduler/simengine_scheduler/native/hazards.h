@@ -59,6 +59,47 @@ class Hazards {
         return static_cast<int32_t>(combinations_.size()) - 1;
     }
 
+    int32_t segments() const { return static_cast<int32_t>(writer_.size()); }
+
+    // Calls a function for each segment that a combination reads, and another for each that it writes.
+    template <class Read, class Write>
+    void each_segment(int32_t number, Read read, Write write) const {
+        for (const int32_t& segment : reads_of(combinations_[number])) read(segment);
+        for (const int32_t& segment : writes_of(combinations_[number])) write(segment);
+    }
+
+    // Calls a function for each segment that conflicts with what a combination reads, and another for each that conflicts
+    // with what it writes. A segment may come several times.
+    template <class Read, class Write>
+    void each_conflict(int32_t number, Read read, Write write) const {
+        const Combination& own = combinations_[number];
+        if (own.against >= 0 && against_[own.against].version == version_) {
+            for (int32_t segment : against_[own.against].reads) read(segment);
+            for (int32_t segment : against_[own.against].writes) write(segment);
+            return;
+        }
+        each_segment(
+            number,
+            [&](const int32_t& segment) {
+                for (int32_t other : conflicts_of(segment)) read(other);
+            },
+            [&](const int32_t& segment) {
+                for (int32_t other : conflicts_of(segment)) write(other);
+            });
+    }
+
+    // Whether a call must come after an earlier one.
+    bool conflict(int32_t before, int32_t after) const {
+        bool found = false;
+        each_conflict(
+            after,
+            [&](int32_t segment) { found |= has(writes_of(combinations_[before]), segment); },
+            [&](int32_t segment) {
+                found |= has(writes_of(combinations_[before]), segment) || has(reads_of(combinations_[before]), segment);
+            });
+        return found;
+    }
+
     void forget_combinations() {
         combinations_.clear();
         against_.clear();
@@ -144,6 +185,10 @@ class Hazards {
         const int32_t* begin() const { return first; }
         const int32_t* end() const { return last; }
     };
+
+    static bool has(const Span& segments, int32_t segment) {
+        return std::find(segments.begin(), segments.end(), segment) != segments.end();
+    }
 
     Span reads_of(const Combination& own) const {
         return {segments_.data() + own.first, segments_.data() + own.first + own.num_reads};

@@ -41,6 +41,12 @@ int32_t feed_take(Feed* feed, PyObject* calls, int64_t most, int64_t* state) {
     return stop;
 }
 
+// Writes the sources of the calls that were taken since this was asked last, which are so many.
+void feed_from(Feed* feed, int32_t* sources, int64_t count) {
+    std::copy(feed->from.begin(), feed->from.begin() + count, sources);
+    feed->from.clear();
+}
+
 // Returns the item that is no call.
 PyObject* feed_item(Feed* feed) {
     Py_IncRef(feed->item);

@@ -21,6 +21,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "feed_free": (None, [_POINTER]),
     "feed_add": (None, [_POINTER, _OBJECT, _OBJECT]),
     "feed_take": (_INT, [_POINTER, _OBJECT, _LONG, _POINTER]),
+    "feed_from": (None, [_POINTER, _POINTER, _LONG]),
     "feed_item": (_OBJECT, [_POINTER]),
     "feed_leave": (None, [_POINTER]),
     "feed_join": (None, [_POINTER, _INT]),

@@ -1,9 +1,11 @@
 // The functions of the issuer that Python calls, through ctypes. Addresses and handles are integers of 64 bits.
 #include "issuer.h"
+#include "pieces.h"
 #include "plans.h"
 #include "programs.h"
 
 using issue::Issuer;
+using issue::Pieces;
 using issue::Plan;
 using issue::Programs;
 
@@ -16,6 +18,7 @@ Issuer* issuer_make(const int64_t* functions, int32_t streams, int32_t window, i
     driver.record = reinterpret_cast<decltype(driver.record)>(functions[1]);
     driver.wait = reinterpret_cast<decltype(driver.wait)>(functions[2]);
     driver.query = reinterpret_cast<decltype(driver.query)>(functions[3]);
+    driver.launch_graph = reinterpret_cast<decltype(driver.launch_graph)>(functions[4]);
     return new Issuer(driver, streams, window, policy, polling != 0);
 }
 
@@ -48,6 +51,7 @@ void issuer_define(Issuer* issuer, const int64_t* words, int64_t count) {
 // Forgets calls and combinations. No plan that was made before may be issued.
 void issuer_forget(Issuer* issuer) {
     issuer->calls.clear();
+    issuer->graphs.clear();
     issuer->hazards.forget_combinations();
 }
 
@@ -80,7 +84,7 @@ void issuer_state(const Issuer* issuer, int32_t streams, int64_t* out) {
     out[2] = issuer->status;
     out[3] = issuer->asked();
     out[4] = issuer->needed();
-    out[5] = issuer->number;
+    out[5] = issuer->named();
     for (int32_t s = 0; s < streams; ++s) out[6 + s] = issuer->used(s);
 }
 
@@ -112,6 +116,53 @@ int64_t issuer_check(Issuer* issuer, const int32_t* numbers, int64_t count, int6
     return static_cast<int64_t>(all.size());
 }
 
+// A graph costs as much to build as `base` launches of graphs, and as `each` more for every call in it.
+Pieces* pieces_make(Issuer* issuer, int64_t base, int64_t each) { return new Pieces(*issuer, base, each); }
+
+void pieces_free(Pieces* pieces) { delete pieces; }
+
+void pieces_begin(Pieces* pieces) { pieces->begin(); }
+
+// Divides a batch of calls, given the emitter of each, or lists that take turns. Returns what it costs to launch them, where
+// a graph costs 1 and a call by itself costs 2.
+int64_t pieces_divide(Pieces* pieces, const int32_t* numbers, const int32_t* emitters, int64_t count) {
+    return pieces->divide(numbers, emitters, count);
+}
+
+int64_t pieces_divide_lists(Pieces* pieces, const int32_t* const* lists, const int64_t* lengths, int64_t count) {
+    return pieces->divide_lists(lists, lengths, count);
+}
+
+// Issues what was divided. `done` is how many pieces and single calls of it have been issued.
+int32_t pieces_issue(Pieces* pieces, int64_t* done) { return pieces->issue(done); }
+
+int64_t pieces_position(const Pieces* pieces, int64_t place) { return pieces->position_of(place); }
+
+int64_t pieces_launched(const Pieces* pieces) { return pieces->launched; }
+
+// How many runs ask for a graph.
+int64_t pieces_wanted(const Pieces* pieces) { return static_cast<int64_t>(pieces->learning.wanted.size()); }
+
+// The run that asks first: its key, and how many calls it has, whose numbers are at the address that is written.
+int64_t pieces_first_wanted(Pieces* pieces, uint64_t* key, const int32_t** numbers) {
+    *key = pieces->learning.wanted.front();
+    *numbers = pieces->learning.at(*key).numbers.data();
+    return static_cast<int64_t>(pieces->learning.at(*key).numbers.size());
+}
+
+// Answers the run that asks first with a graph, or with 0 if there is none. Returns the number of the piece, or -1.
+int32_t pieces_answer(Pieces* pieces, int64_t graph) {
+    const uint64_t key = pieces->learning.wanted.front();
+    pieces->learning.wanted.erase(pieces->learning.wanted.begin());
+    return graph ? pieces->add(key, graph) : -1;
+}
+
+void pieces_drop(Pieces* pieces, int32_t piece) { pieces->drop(piece); }
+
+int32_t pieces_oldest(const Pieces* pieces) { return pieces->oldest(); }
+
+void pieces_forget(Pieces* pieces) { pieces->forget(); }
+
 Programs* programs_make(Issuer* issuer) { return new Programs(*issuer); }
 
 void programs_free(Programs* programs) { delete programs; }
@@ -128,8 +179,9 @@ void programs_set(Programs* programs, int32_t table, int32_t count, int32_t numb
 
 void programs_forget(Programs* programs) { programs->forget(); }
 
-void programs_begin(Programs* programs, const int32_t* chosen, int64_t number, int64_t handle, const int64_t* events) {
-    programs->begin(chosen, number, handle, events);
+void programs_begin(Programs* programs, const int32_t* chosen, int64_t number, int64_t handle, const int64_t* events,
+                    Pieces* pieces) {
+    programs->begin(chosen, number, handle, events, pieces);
 }
 
 // Runs until all programs have ended, or Python has to do something. Writes the turn, its entry and count, how many calls

@@ -27,10 +27,16 @@ class Issuer {
 
     Hazards hazards;
     std::vector<Call> calls;
+    std::vector<Call> graphs;  // of several calls, by numbers below 0, from -1 down
     std::vector<int64_t> log;  // triples: kind, position of the call in its run, stream
     int status = 0;            // of the driver's function that failed
     int64_t at = 0;            // position of the call that is issued, or that failed
-    int32_t number = 0;        // of the same call
+    int32_t number = 0;        // of the same call, or of a graph
+
+    const Call& call_of(int32_t which) const { return which < 0 ? graphs[-1 - which] : calls[which]; }
+
+    // The number of the call that the issuer was at: of a graph, of its last one.
+    int32_t named() const { return number < 0 ? call_of(number).last : number; }
 
     int64_t asked() const { return tracks_.asked; }
     int64_t needed() const { return tracks_.needed; }
@@ -65,10 +71,10 @@ class Issuer {
         return DONE;
     }
 
-    // Issues a call as soon as the window can take it.
+    // Issues a call or a graph as soon as the window can take it.
     Outcome issue_call(int32_t which) {
         forget_ended();
-        const Call& call = calls[which];
+        const Call& call = call_of(which);
         number = which;
         at = next_ - first_;
         if (polling_) return admit(call);
@@ -82,9 +88,15 @@ class Issuer {
             note(WAITED, other, stream_);
         }
         note(ISSUED, at, stream_);
-        if (!call.function) return FOREIGN;
+        if (!is_own(call)) return FOREIGN;
         return launch(call, handles_[stream_]) && issued() ? DONE : FAILED;
     }
+
+    // Calls of the run before this position have ended and are forgotten.
+    int64_t kept_from() const { return kept_from_; }
+
+    // The position of the next call in its run.
+    int64_t next_position() const { return next_ - first_; }
 
     // Launches a call on a stream, without a look at hazards.
     Outcome launch_on(int32_t which, int64_t handle) {
@@ -177,7 +189,11 @@ class Issuer {
         if (logs_) log.insert(log.end(), {kind, position, stream});
     }
 
+    // Whether the issuer launches a call itself.
+    static bool is_own(const Call& call) { return call.function || call.graph; }
+
     bool launch(const Call& call, int64_t handle) {
+        if (call.graph) return check(driver_.launch_graph(call.graph, handle));
         const unsigned* s = call.size;
         return check(driver_.launch(call.function, s[0], s[1], s[2], s[3], s[4], s[5], s[6], handle, call.arguments, 0));
     }
@@ -217,7 +233,7 @@ class Issuer {
         waiting_[position] = {own, static_cast<int32_t>(upstream.size()), {}};
         for (Seq other : upstream) waiting_[other - first_].downstream.push_back(position);
         if (upstream.empty()) ready_.push_back(position);
-        if (call.function) {
+        if (is_own(call)) {
             if (!issue_ready()) return FAILED;
             at = position;  // calls that came before may have been issued now
             number = own;
@@ -248,12 +264,12 @@ class Issuer {
         for (;;) {
             auto oldest = ready_.end();
             for (auto each = ready_.begin(); each != ready_.end(); ++each)
-                if ((oldest == ready_.end() || *each < *oldest) && calls[waiting_[*each].number].function) oldest = each;
+                if ((oldest == ready_.end() || *each < *oldest) && is_own(call_of(waiting_[*each].number))) oldest = each;
             if (oldest == ready_.end() || idle_.empty()) return true;
             const int64_t position = *oldest;
             ready_.erase(oldest);
             if (!start(position, waiting_[position].number)) return false;
-            if (!launch(calls[number], handles_[stream_]) || !issued()) return false;
+            if (!launch(call_of(number), handles_[stream_]) || !issued()) return false;
         }
     }
 

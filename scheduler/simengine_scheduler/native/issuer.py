@@ -19,12 +19,13 @@ WORDS = 11  # that define a call: number, function, grid, block, shared memory, 
 
 
 class Functions(NamedTuple):
-    """Addresses of the driver's functions, with the signatures of CUDA; 0 for `enable` where there is none."""
+    """Addresses of the driver's functions, with the signatures of CUDA; 0 for those of graphs where there are none."""
 
     launch: int
     record: int
     wait: int
     query: int
+    launch_graph: int = 0
     enable: int = 0
 
 
@@ -77,13 +78,27 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "issuer_issue_plan": (_INT, [_POINTER, _POINTER, _POINTER]),
     "issuer_free_plan": (None, [_POINTER]),
     "issuer_check": (_LONG, [_POINTER, _POINTER, _LONG, _LONG, _POINTER, _POINTER, _LONG]),
+    "pieces_make": (_POINTER, [_POINTER, _LONG, _LONG]),
+    "pieces_free": (None, [_POINTER]),
+    "pieces_begin": (None, [_POINTER]),
+    "pieces_divide": (_LONG, [_POINTER, _POINTER, _POINTER, _LONG]),
+    "pieces_divide_lists": (_LONG, [_POINTER, _POINTER, _POINTER, _LONG]),
+    "pieces_issue": (_INT, [_POINTER, _POINTER]),
+    "pieces_position": (_LONG, [_POINTER, _LONG]),
+    "pieces_launched": (_LONG, [_POINTER]),
+    "pieces_wanted": (_LONG, [_POINTER]),
+    "pieces_first_wanted": (_LONG, [_POINTER, _POINTER, _POINTER]),
+    "pieces_answer": (_INT, [_POINTER, _LONG]),
+    "pieces_drop": (None, [_POINTER, _INT]),
+    "pieces_oldest": (_INT, [_POINTER]),
+    "pieces_forget": (None, [_POINTER]),
     "programs_make": (_POINTER, [_POINTER]),
     "programs_free": (None, [_POINTER]),
     "programs_add": (_INT, [_POINTER, _POINTER, _LONG]),
     "programs_add_table": (_INT, [_POINTER]),
     "programs_set": (None, [_POINTER, _INT, _INT, _INT]),
     "programs_forget": (None, [_POINTER]),
-    "programs_begin": (None, [_POINTER, _POINTER, _LONG, _LONG, _POINTER]),
+    "programs_begin": (None, [_POINTER, _POINTER, _LONG, _LONG, _POINTER, _POINTER]),
     "programs_run": (_INT, [_POINTER, _POINTER, _LONG]),
     "programs_advance": (_INT, [_POINTER]),
     "programs_resume": (None, [_POINTER]),
@@ -95,7 +110,8 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
 def library() -> Any:
     """Load the compiled library, which is built at first use. Raises RuntimeError where it cannot be built."""
     folder = Path(__file__).parent
-    names = ("issuer.cpp", "issuer.h", "plans.h", "programs.h", "streams.h", "hazards.h", "driver_calls.h")
+    of_pieces = ("pieces.h", "learning.h", "apart.h")
+    names = ("issuer.cpp", "issuer.h", *of_pieces, "plans.h", "programs.h", "streams.h", "hazards.h", "driver_calls.h")
     sources = [folder / name for name in names]
     loaded = ctypes.CDLL(str(build("issuer.so", sources)))
     for name, (result, arguments) in _SIGNATURES.items():
@@ -147,7 +163,7 @@ class Issuer:
     ) -> None:
         self._library = library()
         self._streams = streams
-        table = array("q", functions[:4])
+        table = array("q", functions[:5])
         self._handle = self._library.issuer_make(_at(table), streams, window, POLICIES.index(policy), polling)
         self._done = array("q", [0])
         self._state = array("q", [0] * (6 + streams))

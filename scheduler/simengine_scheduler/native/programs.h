@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "issuer.h"
+#include "pieces.h"
 
 namespace issue {
 
@@ -20,6 +21,7 @@ struct Entry {
     int32_t* seen;         // of a counted entry: where the count that was found is written, or null
     const int64_t* rooms;  // of an awaiting entry: how many rooms there are, and for each the address of its counts,
                            // their number, and the address of the room for their sum; or null
+    bool is_awaited = false;  // whether a later entry awaits it
 };
 
 using Program = std::vector<Entry>;
@@ -45,6 +47,8 @@ class Programs {
             made.push_back({static_cast<int32_t>(words[0]), static_cast<int32_t>(words[1]),
                             reinterpret_cast<const int32_t*>(words[2]), reinterpret_cast<int32_t*>(words[3]),
                             reinterpret_cast<const int64_t*>(words[4])});
+        for (const Entry& entry : made)
+            if (entry.kind == Entry::AWAIT) made[entry.what].is_awaited = true;
         programs.push_back(std::move(made));
         return static_cast<int32_t>(programs.size()) - 1;
     }
@@ -66,15 +70,16 @@ class Programs {
     }
 
     // Begins a run. With `events`, one for each program, calls go to one stream in order. Without, they go to the streams of
-    // the issuer, which has begun a run of its own.
-    void begin(const int32_t* chosen, int64_t number, int64_t handle, const int64_t* events) {
+    // the issuer, which has begun a run of its own; with `pieces`, which have begun one as well, many calls at a time.
+    void begin(const int32_t* chosen, int64_t number, int64_t handle, const int64_t* events, Pieces* pieces) {
         cursors_.clear();
         turns_.clear();
         blocked_.clear();
         arrived.clear();
         handle_ = handle;
         in_order_ = events != nullptr;
-        issued = passed = 0;
+        pieces_ = pieces;
+        issued = passed = done_ = units_ = 0;
         for (int64_t i = 0; i < number; ++i) {
             cursors_.push_back({&programs[chosen[i]], 0, events ? events[i] : 0, {}});
             cursors_.back().positions.assign(programs[chosen[i]].size(), -1);
@@ -82,7 +87,84 @@ class Programs {
         }
     }
 
-    Pause run() {
+    Pause run() { return pieces_ ? run_batches() : run_calls(); }
+
+    // Goes on behind a call that was issued by the caller.
+    bool advance() {
+        if (!pieces_) return advance_call();
+        ++done_;
+        return true;
+    }
+
+    // Lets the programs go on whose awaited calls have ended.
+    void resume() {
+        for (int32_t each : arrived) {
+            ++cursors_[each].at;
+            turns_.push_back(each);
+        }
+        arrived.clear();
+    }
+
+    int32_t at(int32_t which) const { return cursors_[which].at; }
+
+  private:
+    enum { NONE = -1, AWAITING = -2, UNKNOWN = -3 };
+    static constexpr int32_t POLL_EVERY = 16;
+    static constexpr size_t BATCH = 512;  // calls that are issued together where they may be pieces
+
+    struct Cursor {
+        const Program* program;
+        int32_t at;
+        int64_t event;                   // behind its awaited call, if all calls go to one stream
+        std::vector<int64_t> positions;  // of its calls in the run
+    };
+
+    // Issues the calls of all programs up to their waits, and so on.
+    Pause run_batches() {
+        for (;;) {
+            if (done_ == units_) {
+                if (gather() && numbers_.empty()) return MISSING;
+                pieces_->divide(numbers_.data(), emitters_.data(), static_cast<int64_t>(numbers_.size()), ends_.data());
+                units_ = pieces_->units();
+                done_ = 0;
+            }
+            const Outcome outcome = pieces_->issue(&done_);
+            if (outcome == FAILED) return FAILED_CALL;
+            if (outcome == FOREIGN) return FOREIGN_CALL;
+            if (blocked_.empty()) {
+                if (turns_.empty()) return ENDED;
+                continue;
+            }
+            if (!poll()) return FAILED_CALL;
+            if (!arrived.empty()) return ARRIVED;
+        }
+    }
+
+    // Takes calls until all programs wait or have ended, or there are many. Returns whether one has a count without a call.
+    bool gather() {
+        numbers_.clear();
+        emitters_.clear();
+        ends_.clear();
+        while (!turns_.empty() && numbers_.size() < BATCH) {
+            turn = turns_.front();
+            Cursor& own = cursors_[turn];
+            const int32_t number = following(own);
+            entry = own.at;
+            if (number == UNKNOWN) return true;
+            turns_.pop_front();
+            if (number == AWAITING) blocked_.push_back(turn);
+            if (number < 0) continue;
+            numbers_.push_back(number);
+            emitters_.push_back(turn);
+            ends_.push_back((*own.program)[own.at].is_awaited);
+            own.positions[own.at++] = issued++;
+            turns_.push_back(turn);
+        }
+        return false;
+    }
+
+    // Issues call by call.
+    Pause run_calls() {
         for (int32_t since = 0;;) {
             while (!turns_.empty()) {
                 turn = turns_.front();
@@ -102,7 +184,7 @@ class Programs {
                 Outcome outcome = in_order_ ? issuer_.launch_on(number, handle_) : issuer_.issue_call(number);
                 if (outcome == FAILED) return FAILED_CALL;
                 if (outcome == FOREIGN) return FOREIGN_CALL;
-                if (!advance()) return FAILED_CALL;
+                if (!advance_call()) return FAILED_CALL;
                 if (!blocked_.empty() && ++since >= POLL_EVERY) {
                     since = 0;
                     if (!poll()) return FAILED_CALL;
@@ -116,38 +198,16 @@ class Programs {
     }
 
     // Goes on behind a call of the present turn that was issued. A call that the caller has launched is noted first.
-    bool advance() {
+    bool advance_call() {
         Cursor& own = cursors_[turn];
         own.positions[own.at] = in_order_ ? issued : issuer_.at;
-        if (in_order_ && is_awaited(own) && !issuer_.record_on(own.event, handle_)) return false;
+        if (in_order_ && (*own.program)[own.at].is_awaited && !issuer_.record_on(own.event, handle_)) return false;
         ++own.at;
         ++issued;
         turns_.pop_front();
         turns_.push_back(turn);
         return true;
     }
-
-    // Lets the programs go on whose awaited calls have ended.
-    void resume() {
-        for (int32_t each : arrived) {
-            ++cursors_[each].at;
-            turns_.push_back(each);
-        }
-        arrived.clear();
-    }
-
-    int32_t at(int32_t which) const { return cursors_[which].at; }
-
-  private:
-    enum { NONE = -1, AWAITING = -2, UNKNOWN = -3 };
-    static constexpr int32_t POLL_EVERY = 16;
-
-    struct Cursor {
-        const Program* program;
-        int32_t at;
-        int64_t event;                   // behind its awaited call, if all calls go to one stream
-        std::vector<int64_t> positions;  // of its calls in the run
-    };
 
     // The number of the next call, passing over entries without one.
     int32_t following(Cursor& own) {
@@ -179,13 +239,6 @@ class Programs {
         return true;
     }
 
-    // Whether the entry of a cursor is awaited later.
-    static bool is_awaited(const Cursor& own) {
-        for (size_t i = own.at + 1; i < own.program->size(); ++i)
-            if ((*own.program)[i].kind == Entry::AWAIT && (*own.program)[i].what == own.at) return true;
-        return false;
-    }
-
     // Finds awaited calls that have ended, and lets programs go on whose counts have room. Of one stream, calls behind
     // one that goes on are not looked at.
     bool poll() {
@@ -194,7 +247,8 @@ class Programs {
         size_t kept = 0;
         for (size_t i = 0; i < blocked_.size(); ++i) {
             Cursor& own = cursors_[blocked_[i]];
-            const int64_t awaited = own.positions[(*own.program)[own.at].what];
+            int64_t awaited = own.positions[(*own.program)[own.at].what];
+            if (pieces_) awaited = pieces_->position_of(awaited);
             const int64_t stream = in_order_ ? 0 : issuer_.stream_of(awaited);
             int answer = 0;
             if (std::find(goes_on_.begin(), goes_on_.end(), stream) == goes_on_.end()) {
@@ -223,6 +277,10 @@ class Programs {
     std::vector<int64_t> goes_on_;   // streams
     int64_t handle_ = 0;
     bool in_order_ = false;
+    Pieces* pieces_ = nullptr;
+    std::vector<int32_t> numbers_, emitters_;  // of the calls of the present batch
+    std::vector<uint8_t> ends_;                // whether they are awaited
+    int64_t units_ = 0, done_ = 0;             // pieces and single calls of it, and how many of them were issued
 };
 
 }  // namespace issue

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from .issuer import Issuer, Outcome, library
+from .pieces import Pieces
 
 CALL, COUNTED, AWAIT = range(3)
 """Kinds of entries. An entry is a kind, the number of a call, table or entry, and the addresses of `Entry`."""
@@ -84,12 +85,18 @@ class Programs:
         """Forget all programs and tables."""
         self._library.programs_forget(self._handle)
 
-    def begin(self, chosen: array[int], stream: int = 0, events: array[int] | None = None) -> None:
-        """Begin a run of programs: with an event for each of them on one stream, without on those of the issuer."""
+    def begin(
+        self, chosen: array[int], stream: int = 0, events: array[int] | None = None, pieces: Pieces | None = None
+    ) -> None:
+        """Begin a run of programs: with an event for each of them on one stream, without on those of the issuer.
+
+        With pieces, which have begun a run as well, calls are issued as these where they may be.
+        """
         if len(self._out) < _HEAD + 2 * len(chosen):
             self._out = array("q", [0] * (_HEAD + 2 * len(chosen)))
         at = None if events is None else _at(events)
-        self._library.programs_begin(self._handle, _at(chosen), len(chosen), stream, at)
+        handle = None if pieces is None else pieces.handle
+        self._library.programs_begin(self._handle, _at(chosen), len(chosen), stream, at, handle)
 
     def run(self) -> Halt:
         """Run until all programs have ended, or until the caller has to do something."""

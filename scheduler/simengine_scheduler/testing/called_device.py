@@ -17,6 +17,7 @@ _SIGNATURES = {
     "record": ctypes.CFUNCTYPE(_INT, _LONG, _LONG),
     "wait": ctypes.CFUNCTYPE(_INT, _LONG, _LONG, _UNSIGNED),
     "query": ctypes.CFUNCTYPE(_INT, _LONG),
+    "launch_graph": ctypes.CFUNCTYPE(_INT, _LONG, _LONG),
 }
 
 
@@ -33,6 +34,7 @@ class CalledDevice(FakeDevice):
             "record": self.record,
             "wait": lambda stream, event, flags: self.wait(stream, event),
             "query": lambda event: 0 if self.query(event) else _NOT_READY,
+            "launch_graph": self._launch_graph,
         }
         self._functions = {name: _SIGNATURES[name](self._caught(do)) for name, do in doing.items()}
 
@@ -63,6 +65,9 @@ class CalledDevice(FakeDevice):
     def _launch(self, function: int, *others: int) -> None:
         *_, stream, arguments, _ = others
         self.enqueue(stream, self._bodies[arguments])
+
+    def _launch_graph(self, graph: int, stream: int) -> None:
+        self.launch_graph(graph, stream)
 
     def _caught(self, do: Callable[..., Any]) -> Callable[..., int]:
         def called(*arguments: int) -> int:

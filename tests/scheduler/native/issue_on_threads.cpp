@@ -1,5 +1,6 @@
 // Issues random programs on a driver whose streams are threads, and compares their results with those of program order.
-// Then lists of which counts choose the calls, where the host reads what the threads have counted.
+// Then lists of which counts choose the calls, where the host reads what the threads have counted, and runs of calls that
+// come again, which are launched together.
 // The test builds it with sanitizers: a missing wait is a race of two threads. Prints the number of programs.
 #include <condition_variable>
 #include <cstdio>
@@ -11,6 +12,7 @@
 #include <thread>
 
 #include "issuer.h"
+#include "pieces.h"
 #include "plans.h"
 #include "programs.h"
 
@@ -113,7 +115,99 @@ int wait(int64_t stream, int64_t event, unsigned) {
     as<Stream>(stream)->put([own, version] { own->wait(version); });
     return 0;
 }
+// A graph is the bodies of its calls, which run in order.
+int launch_graph(int64_t graph, int64_t stream) {
+    const auto* bodies = as<std::vector<const Body*>>(graph);
+    as<Stream>(stream)->put([bodies] {
+        for (const Body* body : *bodies) body->run();
+    });
+    return 0;
+}
 int query(int64_t event) { return as<Event>(event)->is_done() ? 0 : issue::NOT_READY; }
+
+// Answers calls that ask for graphs.
+using Graphs = std::deque<std::vector<const Body*>>;
+void build(issue::Issuer& issuer, issue::Pieces& pieces, Graphs& graphs) {
+    while (!pieces.learning.wanted.empty()) {
+        const uint64_t key = pieces.learning.wanted.front();
+        pieces.learning.wanted.erase(pieces.learning.wanted.begin());
+        graphs.emplace_back();
+        for (int32_t number : pieces.learning.at(key).numbers)
+            graphs.back().push_back(as<Body>(issuer.calls[number].arguments));
+        pieces.add(key, handle_of(&graphs.back()));
+    }
+}
+
+// Emitters of random parts of chains of calls, on cells of their own but for some calls, which come again in each run.
+void pieces(std::mt19937& draw) {
+    auto below = [&](int n) { return static_cast<int>(draw() % n); };
+    const int chains = 1 + below(5), length = 8, streams = 1 + below(8), window = 1 + below(40), runs = 6;
+    std::vector<uint64_t> memory(chains + 1, 1), expected(chains + 1, 1);
+    issue::Issuer issuer({launch, record, wait, query, launch_graph}, streams, window, below(3), false);
+    issue::Pieces pieces(issuer, 0, 0);
+    for (int32_t s = 0; s <= chains; ++s) issuer.hazards.set_conflicts(s, &s, 1);
+    std::deque<Body> bodies;
+    const bool meet = below(3) == 0;
+    for (int32_t chain = 0; chain < chains; ++chain)
+        for (int k = 0; k < length; ++k) {
+            Body body{{}, {chain}, static_cast<uint64_t>(7 * k + chain), &memory};
+            if (meet && below(8) == 0) body.reads.push_back(chains);
+            if (meet && below(8) == 0) body.writes.push_back(chains);
+            bodies.push_back(body);
+            issue::Call call;
+            call.function = 1;
+            call.arguments = handle_of(&bodies.back());
+            call.combination = issuer.hazards.add_combination(body.reads.data(), body.reads.size(), body.writes.data(),
+                                                              body.writes.size());
+            issuer.calls.push_back(call);
+        }
+    std::vector<std::unique_ptr<Event>> events;
+    std::vector<int64_t> free_events;
+    for (int i = 0; i < window; ++i) {
+        events.push_back(std::make_unique<Event>());
+        free_events.push_back(handle_of(events.back().get()));
+    }
+    Event fork;
+    Graphs graphs;
+    for (int run = 0; run < runs; ++run) {
+        std::vector<std::vector<int32_t>> lists;
+        for (int32_t chain = 0; chain < chains; ++chain) {
+            lists.emplace_back();
+            for (int k = below(2); k < length - 3 * below(2); ++k) lists.back().push_back(chain * length + k);
+        }
+        std::vector<int32_t> numbers, emitters;
+        for (int k = 0; k < length; ++k)
+            for (int32_t chain = 0; chain < chains; ++chain)
+                if (k < static_cast<int>(lists[chain].size())) {
+                    numbers.push_back(lists[chain][k]);
+                    emitters.push_back(chain);
+                }
+        for (int32_t number : numbers) {
+            Body copy = bodies[number];
+            copy.cells = &expected;
+            copy.run();
+        }
+        std::vector<std::unique_ptr<Stream>> workers;
+        std::vector<int64_t> handles;
+        for (int s = 0; s < streams; ++s) {
+            workers.push_back(std::make_unique<Stream>());
+            handles.push_back(handle_of(workers.back().get()));
+        }
+        issuer.begin(handles.data(), handle_of(&fork), free_events.data(), window, false);
+        pieces.begin();
+        int64_t done = 0;
+        pieces.divide(numbers.data(), emitters.data(), static_cast<int64_t>(numbers.size()));
+        if (pieces.issue(&done) != issue::DONE) std::abort();
+        for (size_t i = 0; i < numbers.size(); ++i)
+            while (pieces.position_of(i) >= 0 && below(4) == 0 && issuer.complete(pieces.position_of(i)) == 0) {}
+        workers.clear();  // ends all threads, once they are idle
+        build(issuer, pieces, graphs);
+    }
+    if (memory != expected) {
+        std::puts("results of pieces differ from those of program order");
+        std::exit(1);
+    }
+}
 
 void program(std::mt19937& draw) {
     auto below = [&](int n) { return static_cast<int>(draw() % n); };
@@ -188,12 +282,15 @@ void program(std::mt19937& draw) {
 // Lists of their own cells: count, one call or none between, an await, a call by the count, and a last one.
 void counted(std::mt19937& draw) {
     auto below = [&](int n) { return static_cast<int>(draw() % n); };
-    const int lists = 1 + below(8), streams = 1 + below(16), window = 4 + below(4) * below(80), rounds = 3;
+    const int lists = 1 + below(8), streams = 1 + below(16), window = 4 + below(4) * below(80), rounds = 4;
     const bool in_order = below(4) == 0, polling = !in_order && below(2) == 0;
     std::vector<uint64_t> memory(lists, 1), expected(lists, 1);
     std::vector<int32_t> counts(lists, 0), expected_counts(lists, 0);
-    issue::Issuer issuer({launch, record, wait, query}, streams, window, below(3), polling);
+    issue::Issuer issuer({launch, record, wait, query, launch_graph}, streams, window, below(3), polling);
     issue::Programs programs(issuer);
+    issue::Pieces pieces(issuer, 0, 0);
+    const bool has_pieces = !in_order && !polling && below(2);
+    Graphs graphs;
     std::deque<Body> bodies;
     auto define = [&](int32_t list, bool counts_it, uint64_t addend) {
         bodies.push_back({{list}, {}, addend, &memory, counts_it ? &counts[list] : nullptr});
@@ -242,10 +339,13 @@ void counted(std::mt19937& draw) {
             handles.push_back(handle_of(workers.back().get()));
         }
         issuer.begin(handles.data(), handle_of(&fork), free_events.data(), window, round == 1);
-        programs.begin(chosen.data(), lists, handles[0], in_order ? free_events.data() : nullptr);
+        pieces.begin();
+        programs.begin(chosen.data(), lists, handles[0], in_order ? free_events.data() : nullptr,
+                       has_pieces ? &pieces : nullptr);
         for (issue::Pause pause; (pause = programs.run()) != issue::ENDED; programs.resume())
             if (pause != issue::ARRIVED) std::abort();
         if (issuer.drain() != issue::DONE) std::abort();
+        build(issuer, pieces, graphs);
     }
     for (int round = 0; round < rounds; ++round)
         for (int32_t list = 0; list < lists; ++list) {
@@ -271,6 +371,7 @@ int main(int argc, char** argv) {
     for (int i = 0; i < programs; ++i) {
         program(draw);
         counted(draw);
+        pieces(draw);
     }
     std::printf("%d\n", programs);
     return 0;
