@@ -35,6 +35,7 @@ from simengine_scheduler.study.specs import Spec, offered
 from simengine_scheduler.study.workloads import Workload
 
 COMMAND = "bench scheduler"
+_WARMUP = 20  # steps before the timed ones
 DEFAULTS: dict[str, Any] = {
     "workloads": None,
     "executors": None,
@@ -44,12 +45,12 @@ DEFAULTS: dict[str, Any] = {
     "seconds": 0.04,
     "steps": 60,
     "repeats": 3,
+    "warmup": _WARMUP,
     "traces": 2,
     "on_fixed_lists": [],
     "on_whole_steps": None,
 }
 _FEWEST = 5  # a repeat has at least so many steps, however long they take
-_WARMUP = 20  # steps before the timed ones
 
 
 def add_parser(commands: Any) -> None:
@@ -68,6 +69,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--seconds", type=float, help="about how long a repeat takes under serial")
     parser.add_argument("--steps", type=positive, help="steps of a repeat at most")
     parser.add_argument("--repeats", type=positive, help="repeats, of which the median counts")
+    parser.add_argument("--warmup", type=positive, help="steps before those that are timed")
     parser.add_argument("--traces", type=positive, help="steps that are recorded")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the result there too; - prints it alone")
     parser.add_argument("--plot", metavar="FILE", type=Path, help="write a bar chart of the ratios to serial, as PNG")
@@ -174,7 +176,7 @@ def _measure_workload(
 ) -> list[dict[str, Any]]:
     workload = make_workload(spec, backend, settings.dtype, settings.seed)
     try:
-        plan = Plan(_WARMUP, settings.steps, settings.repeats, settings.traces)
+        plan = Plan(settings.warmup, settings.steps, settings.repeats, settings.traces)
         plan = replace(plan, steps=_steps(workload, settings))
         bound = None if is_whole(spec) and backend == "host" else _bound(workload)
         common: dict[str, Any] = {"units": workload.units, "steps": plan.steps, "repeats": plan.repeats}

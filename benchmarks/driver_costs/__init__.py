@@ -1,0 +1,1 @@
+"""What calls of CUDA's driver take the host, from compiled code."""
