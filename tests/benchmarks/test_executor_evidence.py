@@ -238,6 +238,24 @@ def test_compiled_issue() -> None:
     says("{} instead of {} if counts choose the calls".format(*pair("serial", "counted")))
 
 
+def _rows(name: str) -> list[varying_lists.Row]:
+    rows: list[varying_lists.Row] = json.loads((ROOT / "benchmarks/results" / name).read_text(encoding="utf-8"))["rows"]
+    return rows
+
+
+def test_what_pieces_cost() -> None:
+    took = reach((row["ns"] / 1e3 for row in _rows("piece_costs_epyc_2_cores.json")), 2)
+    says(f"To divide calls into pieces, of which each is one launch, takes {took} us")
+
+
+def test_what_pieces_gain() -> None:
+    rows = _rows("varying_lists_pieces_h200.json")
+    assert all(row["legal"] and row["equal"] and not row["error"] for row in rows)
+    assert "\n".join(varying_lists.pieces_table(rows)) in PAGE
+    for sentence in varying_lists.pieces_sentences(rows):
+        says(sentence)
+
+
 def test_lists_that_vary_on_the_host() -> None:
     result = json.loads((ROOT / "benchmarks/results/varying_lists_host_epyc_2_cores.json").read_text(encoding="utf-8"))
     rows = result["rows"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 Row = dict[str, Any]
@@ -110,3 +110,73 @@ def reach_of(rows: Sequence[Row], column: int) -> str:
     """The least and the most of a column of `by_stages`."""
     found = [of[column] for of in by_stages(rows).values()]
     return f"{min(found):.2f} to {max(found):.2f}"
+
+
+PIECES = [
+    "| list | calls | `serial` | `streams`, call by call | `streams` | kept graphs | `auto` |",
+    "|---|---|---|---|---|---|---|",
+]
+CALL_BY_CALL = "streams:pieces=false"
+
+
+def pieces_table(rows: Sequence[Row]) -> list[str]:
+    """What runs of calls that are launched as graphs gain, in microseconds a step."""
+    lines = list(PIECES)
+    for name, of in by_list(rows).items():
+        executors = ("serial", CALL_BY_CALL, "streams", "graph-cached", "auto")
+        times = (f"{of[each]['us_per_step']:,.0f}" if each in of else "" for each in executors)
+        lines.append(f"| `{name}` | {of['serial']['bound']['calls']:.0f} | {' | '.join(times)} |")
+    return lines
+
+
+def pieces_sentences(rows: Sequence[Row]) -> list[str]:
+    """What the page says of that table."""
+    lists = by_list(rows)
+
+    def gained(over: str, names: Iterable[str]) -> str:
+        found = [lists[name][over]["us_per_step"] / lists[name]["streams"]["us_per_step"] for name in names]
+        return f"{statistics.geometric_mean(found):.2f} times as fast ({min(found):.2f} to {max(found):.2f})"
+
+    varying = [name for name in lists if varies(name)]
+    networks = [name for name in varying if ":" not in name and name != "pile"]
+    robots = [name for name in varying if name not in networks]
+    with_graphs = [name for name in varying if "graph-cached" in lists[name]]
+    windows = [lists[name]["serial"]["us_per_step"] / best(lists[name], "window")["us_per_step"] for name in varying]
+    shares = []
+    for of in lists.values():
+        fastest = min(row["us_per_step"] for name, row in of.items() if name != "auto")
+        shares.append(of["auto"]["us_per_step"] / fastest)
+    return [
+        f"On the {len(networks)} networks whose lists vary, `streams` is {gained(CALL_BY_CALL, networks)} as call by",
+        f"{gained('serial', networks)} as `serial`",
+        f"{gained('graph-cached', networks)} as kept graphs",
+        f"On the {len(robots)} lists of robots and heaps it is {gained(CALL_BY_CALL, robots)} as call by call",
+        f"On all {len(varying)} lists that vary it is {gained('serial', varying)} as `serial`",
+        f"on the {len(with_graphs)} that kept graphs ran {gained('graph-cached', with_graphs)} as these",
+        f"and the best executor with a window {statistics.geometric_mean(windows):.2f} times",
+        f"`auto` is within 5 % of the fastest on {sum(s <= 1.05 for s in shares)} of {len(lists)} lists",
+        f"and takes at most {max(shares):.2f} times as long",
+    ]
+
+
+TRAINING = [
+    "| way | lists | us a step | environment steps a second | over one by one |",
+    "|---|---|---|---|---|",
+]
+
+
+def training_table(rows: Sequence[Row]) -> list[str]:
+    """The table of a training of many robots."""
+    lines = list(TRAINING)
+    (alone,) = (row for row in rows if row["way"] == "one by one")
+    for row in rows:
+        rate = row["environment_steps_per_s"]
+        cells = [
+            row["way"],
+            f"`{row['executor']}`, `{row['emission']}`",
+            f"{row['us_per_step']:,.0f}",
+            f"{rate:,}",
+            f"{rate / alone['environment_steps_per_s']:.2f}",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
