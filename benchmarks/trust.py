@@ -38,7 +38,7 @@ def _fuzzed(result: dict[str, Any]) -> str:
         f"steps. MuJoCo refused {left['invalid']:,}, the engine {left['refused']:,}, and {left['undecided']:,} had "
         f"nothing to compare or were too large. {result['left_out']:,} states and steps were left out. Rounding, ties "
         f"and early ends explain {sum(result['explained'].values()):,} values beyond their tolerance. {findings} "
-        f"models were unexplained."
+        f"models were unexplained.{'' if result.get('complete', True) else ' The run was ended early.'}"
     )
     return textwrap.fill(text, 120, break_on_hyphens=False)
 
