@@ -55,10 +55,10 @@ SEARCHES = (*catalogue.SEARCHES, catalogue.LIST_BY_BLOCK, catalogue.SEARCHES[1],
 
 SUMMED = (
     *("qacc", "efc_force", "efc_jar", "qfrc_constraint", "cfrc_ext", "qpos", "qvel", "qacc_warmstart"),
-    *(*RUNGE_KUTTA, "cacc", "cfrc_int", "sensordata", "efc_b"),
+    *(*RUNGE_KUTTA, "cacc", "cfrc_int", "sensordata", "efc_b", "efc_Y", "efc_diagAR"),
 )
 """Fields that depend on the solver's sums over lanes, whose order is another with more lanes. Sweeps without slip have
-`efc_b` of the solver's `qacc`."""
+`efc_b` of the solver's `qacc`. PGS of a single lane has vectors of rows, which it whitens in another order."""
 
 UNCOMPARED = ("solver_niter", "efc_jv", "efc_before", "efc_weight", "listed", "num_listed")
 """How the solver got there may differ in the last iteration, and its working fields; lists of worlds are inputs."""

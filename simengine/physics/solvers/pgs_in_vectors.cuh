@@ -77,11 +77,10 @@ struct Given {
   bool alone;
 };
 
-// Solve an island, and write what the solver of pgs.cuh would leave for each row.
+// Solve an island, and write what the solver of pgs.cuh would leave for each row, and the order of its last sweep.
 template <int WIDTH>
-DEVICE int pgs_in_vectors(const Model& m, const Rows& rows, const int* list, int listed, const Given& given,
-                          real* efc_force, real* efc_Y, real* efc_b, real* efc_diagAR, real* efc_weight,
-                          real* efc_before) {
+DEVICE int pgs_in_vectors(const Model& m, const Rows& rows, int* list, int listed, const Given& given, real* efc_force,
+                          real* efc_Y, real* efc_b, real* efc_diagAR, real* efc_weight, real* efc_before) {
   alignas(64) static thread_local VectorRows<WIDTH> own;
   own.take_rows(m, rows, list, listed);
   own.prepare(m, rows, given.qLD, given.qacc_smooth);
@@ -100,13 +99,14 @@ DEVICE int pgs_in_vectors(const Model& m, const Rows& rows, const int* list, int
     for (int j = 0; j < MAX_CONE_ROWS; ++j) efc_weight[MAX_CONE_ROWS * r + j] = own.block[i][j];
     for (int v = 0; v < m.nvp(); ++v) efc_Y[r * m.nvp() + v] = v < m.nv() ? own.entry(own.Y[v], i) : R(0.0);
   }
+  for (int k = 0; own.order && k < listed; ++k) list[k] = own.row[own.first[own.order[k]]];
   return iterations;
 }
 
 // Solve all islands of a world, whose rows are in_vectors; returns the most iterations.
 DEVICE int islands_in_vectors(const Model& m, const DenseDual& d, const real* qM, const real* qLD,
                               const real* qacc_smooth, const real* qacc_warmstart, const int* efc_island,
-                              const int* efc_order, const int* island_of, real* efc_Y, real* efc_b, real* efc_diagAR,
+                              int* efc_order, const int* island_of, real* efc_Y, real* efc_b, real* efc_diagAR,
                               real* efc_weight, real* push, real* moved) {
   const int n = d.rows.n, nv = m.nv();
   Given given = {qLD, qacc_smooth, qacc_warmstart, 0, false};

@@ -15,8 +15,9 @@ struct VectorRows {
   static constexpr int VECTORS = WIDTH / VECTOR_WIDTH;
   typedef Lanes Row[VECTORS];
 
-  int number, row[WIDTH];             // rows of the island, by their numbers in the world
+  int number, row[WIDTH];                // rows of the island, by their numbers in the world
   int places, first[WIDTH], dim[WIDTH];  // what a sweep visits: rows outside cones, and cones of dim rows
+  const unsigned char* order;            // of the last sweep, if there was one
   bool cones;
 
   Row b, inverse, diagonal, low, high, force, before;
@@ -58,6 +59,7 @@ struct VectorRows {
       for (int i = 0; i < dim[k]; ++i) row[number++] = list[k] + i;
     }
     cones = number > places;
+    order = nullptr;
   }
 
   // (2) whitened Jacobian, A + R, residual without forces, and bounds of the forces
@@ -131,14 +133,14 @@ struct VectorRows {
     for (int q = 0; q < VECTORS; ++q) before[q] = force[q] = none ? Lanes{} : force[q];
   }
 
-  // (5) one sweep in the given order. `change` receives the changes of the forces, and `gap` how far each force was
+  // (5) one sweep in order. `change` receives the changes of the forces, and `gap` how far each force was
   // from its best without bounds. Returns the part of the improvement by which rows of cones act on each other.
-  real sweep(const Model& m, const Rows& rows, const unsigned char* order, Row& change, Row& gap) {
+  real sweep(const Model& m, const Rows& rows, Row& change, Row& gap) {
     alignas(64) Row best;
     for (int q = 0; q < VECTORS; ++q) best[q] = -b[q] * inverse[q];
     for (int r = 0; r < number; ++r) add(best, -entry(force, r), pull[r]);
     if (VECTORS == 1 && !cones) {
-      sweep_in_registers(order, number, best[0], change[0], gap[0]);
+      sweep_in_registers(best[0], change[0], gap[0]);
       return 0;
     }
     real together = 0;
@@ -186,12 +188,12 @@ struct VectorRows {
   }
 
   // The same if all rows are in one vector, which stays in a register: an entry costs the time to pass through it.
-  void sweep_in_registers(const unsigned char* order, int n, Lanes best, Lanes& change, Lanes& gap) {
+  void sweep_in_registers(Lanes best, Lanes& change, Lanes& gap) {
     const Lanes start = force[0], most = high[0], least = low[0];
     Lanes now = start, seen = start;
     Truths places;
     for (int i = 0; i < VECTOR_WIDTH; ++i) places[i] = i;
-    for (int k = 0; k < n; ++k) {
+    for (int k = 0; k < number; ++k) {
       const Truths place = order[k] + Truths{};
       Lanes next = best;
       if (bounded) next = next > most ? most : next;
@@ -223,7 +225,8 @@ struct VectorRows {
       if (momentum > 0) confine_all(m, rows);
       for (int q = 0; q < VECTORS; ++q) start[q] = force[q];
       Row change = {}, gap = {}, improvement, against;
-      const real together = sweep(m, rows, orders.of(places, iteration), change, gap);
+      order = orders.of(places, iteration);
+      const real together = sweep(m, rows, change, gap);
       for (int q = 0; q < VECTORS; ++q) {
         improvement[q] = -change[q] * diagonal[q] * vector_fma(every(R(0.5)), change[q], gap[q]);
         against[q] = -change[q] * (start[q] - before[q]);
