@@ -15,11 +15,12 @@ from typing import Any
 import jax
 import numpy as np
 
-from simengine.files import UNREADABLE
 from simengine_training.errors import TrainingError
 
 _KEPT = 3  # checkpoints in a folder; older ones are deleted
 _FORMAT = "simengine training 1"
+# What reading an archive may raise. A single bit may make an entry large, encrypted or unknown.
+_UNREADABLE = (OSError, ValueError, KeyError, EOFError, MemoryError, RuntimeError, zipfile.BadZipFile)
 
 
 class DamagedCheckpointWarning(UserWarning):
@@ -72,7 +73,7 @@ def restore(folder: Path, template: Any) -> tuple[Any, int]:
     for path in reversed(found):
         try:
             about, leaves = _read(path)
-        except UNREADABLE as error:
+        except _UNREADABLE as error:
             warnings.warn(
                 f"checkpoint {path} is damaged ({error}); the one before it is taken", DamagedCheckpointWarning, 2
             )
