@@ -141,6 +141,21 @@ def test_a_graph_is_built_once_it_would_have_paid() -> None:
             assert pieces_of(executor).built == int(k >= pays)
 
 
+def test_graphs_that_never_come_again_stop_others_from_being_built(cheap: None) -> None:
+    """Each chain comes twice, which pays for a graph, and then no more."""
+    device = CalledDevice(2)
+    chains = Chains(device, 200, 2)
+    with make(device, chains.table) as executor:
+        for own in chains.calls:
+            executor.run([own])
+            executor.run([own])
+        assert 60 < pieces_of(executor).built < 80
+        last = chains.calls[-1]
+        for _ in range(4):
+            executor.run([last])
+        assert pieces_of(executor).native.launched == 1
+
+
 def test_few_graphs_are_kept(cheap: None) -> None:
     device = CalledDevice(2)
     chains = Chains(device, 40, 2)

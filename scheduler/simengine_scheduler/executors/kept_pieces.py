@@ -23,7 +23,7 @@ from .base import Options
 from .built_graphs import BuiltGraph, GraphBuilder
 from .compiled import CompiledCalls
 
-_BASE, _EACH = 12, 4  # launches of graphs that take as long as building one, and more of them for each call in it
+_BASE, _EACH = 40, 16  # launches of graphs that take as long as building one, and more of them for each call in it
 _TOGETHER = 4  # graphs that are built after a run
 _FOR_EACH = 16  # pieces that are kept for each graph that an executor stores
 

@@ -29,10 +29,14 @@ class Learning {
 
     std::vector<uint64_t> wanted;  // keys of runs whose graphs are asked for
 
+    // Counts what was paid for a graph of some calls, and what it has saved when it is launched.
+    void built(size_t size) { spent_ += price(size); }
+    void launched(size_t size) { gained_ += LAUNCH * static_cast<int64_t>(size) - GRAPH; }
+
     Run& at(uint64_t key) { return runs_.at(key); }
 
-    // Notes what would cost less as a piece: calls of an emitter as a whole, those that keep following each other, and those
-    // that often come by themselves. `costs` has what each costs to launch; in a piece, the first one.
+    // Notes what would cost less as a piece: calls of an emitter as a whole, those that keep following each other, and
+    // those that often come by themselves. `costs` has what each costs to launch; in a piece, the first one.
     void learn(const std::vector<int32_t>& calls, const std::vector<int64_t>& costs) {
         if (runs_.size() >= MOST_RUNS) forget_idle();
         const size_t size = calls.size();
@@ -66,8 +70,10 @@ class Learning {
 
   private:
     static constexpr size_t MOST_RUNS = 4096;  // that are known
+    static constexpr int64_t FIRST = 64;       // graphs of one call whose price is not held against the next
 
-    // Behind which call another one comes, how often in a row it was that one, and how often it began something to learn.
+    // Behind which call another one comes, how often in a row it was that one, and how often it began something to
+    // learn.
     struct Behind {
         int32_t call = -1, in_a_row = 0, times = 0;
     };
@@ -85,10 +91,15 @@ class Learning {
         Run* found = find(calls, from, to);
         if (!found) return;
         found->saved += saved;
-        if (found->asked || found->saved < found->factor * (base_ + each_ * static_cast<int64_t>(to - from))) return;
+        if (found->asked || found->saved < found->factor * dearness() * price(to - from)) return;
         found->asked = true;
         wanted.push_back(found->key);
     }
+
+    int64_t price(size_t size) const { return base_ + each_ * static_cast<int64_t>(size); }
+
+    // How many times its price a graph must promise to save: more as long as those that were built have not paid.
+    int64_t dearness() const { return spent_ > gained_ + FIRST * base_ ? 4 : 1; }
 
     // Finds the run of some of the calls, or adds it. Returns null where a graph cannot hold them.
     Run* find(const std::vector<int32_t>& calls, size_t from, size_t to) {
@@ -116,6 +127,7 @@ class Learning {
 
     const Issuer& issuer_;
     int64_t base_, each_;
+    int64_t spent_ = 0, gained_ = 0;          // by graphs that were built
     std::unordered_map<uint64_t, Run> runs_;  // by key
     std::vector<Behind> behind_;              // by number of the call
 };

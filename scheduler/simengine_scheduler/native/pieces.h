@@ -93,6 +93,7 @@ class Pieces {
             const int32_t unit = units_[*done];
             if (unit < 0) {
                 pieces_[-1 - unit].used = ++clock_;
+                learning.launched(pieces_[-1 - unit].numbers.size());
                 ++launched;
             }
             if (Outcome outcome = issuer_.issue_call(unit); outcome != DONE) return outcome;
@@ -106,6 +107,7 @@ class Pieces {
     // Takes the graph of a run. Returns the number of the piece.
     int32_t add(uint64_t key, int64_t graph) {
         Run& run = learning.at(key);
+        learning.built(run.numbers.size());
         std::vector<int32_t> reads, writes;
         for (int32_t number : run.numbers)
             issuer_.hazards.each_segment(
