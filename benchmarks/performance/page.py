@@ -17,6 +17,7 @@ _PILES = ("piles_1_h200", "piles_256_h200", "piles_large_h200")
 _PEER_PILES = "peers/piles_mujoco_warp_h200"
 _ROBOTS = ("peers/robots_mujoco_warp_h200", "robots_h200")
 _ROBOTS_AGAIN = "peers/robots_again_mujoco_warp_h200"
+_ROBOTS_OF_ISLANDS = "peers/robots_islands_mujoco_warp_h100"
 _ROBOTS_ON_CPU = "peers/mujoco_rollout_epyc_2_cores"
 _KINDS_ON_CPU = "peers/kinds_mujoco_rollout_epyc_2_cores"
 _PEER_RUNS = ("peers/six_mujoco_warp_h200", "peers/mixed_mujoco_warp_h200", "peers/mixed_executors_mujoco_warp_h200")
@@ -86,6 +87,8 @@ def _of_robots() -> dict[str, str]:
         "public_robots_origin": origin(*_ROBOTS),
         "public_robots_again_table": robots.again_table(load(_ROBOTS_AGAIN)),
         "public_robots_again_origin": origin(_ROBOTS_AGAIN),
+        "public_robots_islands_table": robots.again_table(load(_ROBOTS_OF_ISLANDS)),
+        "public_robots_islands_origin": origin(_ROBOTS_OF_ISLANDS),
     }
 
 
