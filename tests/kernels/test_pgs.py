@@ -40,7 +40,7 @@ def launches(text: str, worlds: int) -> dict[str, str]:
     """Kernels of solvers in a step as a GPU has it, by the names of the calls."""
     table = load_model(text).table
     dual = dual_rows_for(table.nv, "float32")
-    plan = plan_evaluation(Selection(table, worlds, "", frozenset(), True, 0, dual), 0)
+    plan = plan_evaluation(Selection(table, worlds, "", frozenset(), True, dual_rows=dual), 0)
     found = (item for item in plan.launches if isinstance(item, Launch))
     return {item.name: item.kernel.name for item in found if item.kernel.name.startswith("finish")}
 

@@ -44,7 +44,8 @@ def test_the_table_is_that_of_a_model_with_these_values(name: str) -> None:
         given = {p: (value if p == param else meaning.default(p))[None] for p in together([param])}
         derived = meaning.derive(np, given)
         for field, known in model.arrays.items():
-            if field == "stat_meaninertia":  # mj_setConst leaves it alone
+            # mj_setConst leaves the first alone, and the second is a bound by the sizes that the model has
+            if field in ("stat_meaninertia", "body_leastweight"):
                 continue
             ours = np.reshape(derived[field], known.shape) if field in derived else known
             worst = max(1.0, np.abs(other[field]).max(initial=0.0))

@@ -28,7 +28,7 @@ FRONT, BACK = 3, 2
 
 ROOM = 1 << 30  # capacity of the arenas that a scan assumes, in contacts and rows
 
-WORLD_SPACES = ("world", "block")
+WORLD_SPACES = ("world", "block", "queue")
 """Spaces whose fields have one entry for each world."""
 
 SPARE = 5

@@ -28,8 +28,8 @@ DEVICE void collision_distance(const Model& m, const real* geom_xpos, const real
     search_found[k] = 0;
     if (cores != CORES_APART) put_entry(search_queue, queue, line_of(d, cores), {world - begin, k});
   }
-  if (part < QUEUE_REST && lane() == 0 && searches + part < pair_tally[1]) {
-    put_entry(search_queue, queue, QUEUE_NEAR, {world - begin, MOST_SEARCHES + part});
+  ROLLED for (int k = part; k < QUEUE_REST && searches + k < pair_tally[1]; k += parts) {
+    if (lane() == 0) put_entry(search_queue, queue, QUEUE_NEAR, {world - begin, MOST_SEARCHES + k});
   }
   lane_sync();
 }

@@ -130,7 +130,8 @@ DEVICE_CALL real cones_cost(const ThreeRowCones& cones, real cost, const real* j
     for (int i = 0; i < 3; ++i) {
       for (int j = 0; j < 3; ++j) {
         const Lanes across = i && j ? bend * scale[i] * scale[j] * (every(i == j) - u[i] * u[j]) : Lanes{};
-        const Lanes slides = vector_fma(own.Dm * v[i], v[j], across), entry = between ? slides : i == j ? d[i] : Lanes{};
+        const Lanes slides = vector_fma(own.Dm * v[i], v[j], across);
+        const Lanes entry = between ? slides : i == j ? d[i] : Lanes{};
         __builtin_memcpy(second[i][j], &entry, sizeof(Lanes));
       }
     }

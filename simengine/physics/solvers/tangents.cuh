@@ -50,8 +50,8 @@ DEVICE bool tangents_at(int n, const real* A, const real* slip, const real* old,
 }
 
 #if !SIMENGINE_GPU
-// The same for two friction forces, with the inverse of the matrix in closed form. The host takes this way; on a GPU, the
-// lanes of other contacts would wait.
+// The same for two friction forces, with the inverse of the matrix in closed form. The host takes this way; on a GPU,
+// the lanes of other contacts would wait.
 DEVICE void best_two_tangents(const real* A, const real* slip, const real* old, const real* friction, real radius,
                               real* x) {
   const real a = friction[0] * friction[0] * A[0], b = friction[1] * friction[0] * A[MAX_CONE_ROWS];

@@ -106,8 +106,9 @@ DEVICE bool first_simplex(const Difference& d, real most, Simplex& s) {
   return true;
 }
 
-// GJK, started from the direction between the centres, or from the upper face of a prism. Returns the distance of the cores, or 0 if they touch or
-// overlap. It also returns 0, and sets `*apart`, once it is certain that the distance is above `most`.
+// GJK, started from the direction between the centres, or from the upper face of a prism. Returns the distance of the
+// cores, or 0 if they touch or overlap. It also returns 0, and sets `*apart`, once it is certain that the distance is
+// above `most`.
 DEVICE_CALL real gjk(const Difference& d, real most, Simplex& s, real* normal, bool* apart) {
 #ifdef SIMPLEX_VECTORS
   return gjk_in_vectors(d, most, s, normal, apart);
