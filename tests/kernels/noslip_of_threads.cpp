@@ -13,7 +13,6 @@ enum {
   ROW_CONTACT_ELLIPTIC = 7
 };
 
-int lane_any(int x) { return lane_ballot(x) != 0; }
 int lane_sum_int(int x) { return int(lane_sum(x)); }
 void lower_at(int* place, int x) {
   int there = __atomic_load_n(place, __ATOMIC_RELAXED);
