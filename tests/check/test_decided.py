@@ -21,7 +21,7 @@ SCENES = {
 
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("dtype", [pytest.param("float64", marks=pytest.mark.slow), "float32"])
 @pytest.mark.parametrize("scene", SCENES)
 def test_what_rounding_chooses_is_no_difference(scene: str, dtype: str, seed: int) -> None:
     report = check_model(SCENES[scene], backend="host", dtype=dtype, num_states=80, num_steps=150, seed=seed)

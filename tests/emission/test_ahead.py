@@ -16,7 +16,9 @@ from tests.emission.lists import written
 from tests.models import ALL, gymnasium_path
 
 
-@pytest.mark.parametrize(("executor", "room"), [("serial", 1), ("threads", 1), ("shuffled", 64)])
+@pytest.mark.parametrize(
+    ("executor", "room"), [("serial", 1), pytest.param("threads", 1, marks=pytest.mark.slow), ("shuffled", 64)]
+)
 def test_steps_are_those_of_counted_emission(executor: str, room: int, monkeypatch: pytest.MonkeyPatch) -> None:
     names = tuple(name for name in ALL if name not in ("terrain", "rubble"))
     counted = batch(names, executor="serial", emission="counted", keep=KEEP)

@@ -29,7 +29,7 @@ DRAWS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("double", [False, True])
+@pytest.mark.parametrize("double", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("backend", ["jax", "host"])
 @pytest.mark.parametrize("name", DRAWS)
 def test_other_forms_give_the_numbers_of_jax(name: str, backend: str, double: bool) -> None:

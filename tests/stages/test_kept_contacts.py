@@ -67,7 +67,7 @@ def contacts(mj: mujoco.MjModel, dtype: str, placed: Place = states) -> list[tup
         return [tuple(np.array(x) for x in (c.geom1, c.geom2, c.dist, c.pos, c.frame)) for c in found]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("room", [0, 1, 9, 10_000])
 def test_contacts_do_not_depend_on_how_many_are_kept(monkeypatch: pytest.MonkeyPatch, room: int, dtype: str) -> None:
     mj = heap()
