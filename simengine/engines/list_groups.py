@@ -91,7 +91,7 @@ class ListGroups:
         # kernels that only fill fields in `keep` are built when such a field is first asked for
         functions.require(plan.kernels_over_worlds())
         solvers = {n: self._functions(n, own_tables) for n in plan.island_lanes}
-        (header,), *blobs = pack_models([model], self._dtype, for_host=self._backend.name == "host")
+        (header,), *blobs = pack_models([model], self._dtype)
         if parameters is None or parameters.table is None:
             uploaded = tuple(store.upload(name, blob) for name, blob in zip(_TABLES, blobs, strict=True))
         else:

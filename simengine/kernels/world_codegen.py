@@ -171,13 +171,21 @@ def from_queue(kernel: Kernel, run: str, place: str = "") -> list[str]:
     """
     nkept = f"header.at[{HEADER.index('nkept')}]"
     words = entry_words(FIELD["search_queue"]).replace("m.nkept()", nkept)
+    # groups of a warp that take different ways wait for each other, so that few searches get a warp each
+    spread = [
+        "int spread = 1;",
+        "while (2 * spread * LANES <= WARP_LANES && 2 * spread * waiting <= groups) spread *= 2;",
+        "if (place % spread) return;",
+    ]
+    first = "place / spread" if place else "place"
     return [
         f"const int groups = {'(worlds ? *num_listed : n) * parts' if place else 'worlds ? *num_listed > 0 : 1'};",
         f"const int place = {place or '0'};",
         "if (place >= groups) return;",
         f"const SearchQueue queue = {{search_queue + words_before(begin, {words}), {nkept}, n}};",
         f"const int waiting = queue.length({kernel.queued});",
-        "ROLLED for (int at = place; at < waiting; at += groups) {",
+        *(spread if place else ()),
+        f"ROLLED for (int at = {first}; at < waiting; at += groups) {{",
         "  const SearchOf own = queue.entry(at);",
         "  const int world = begin + own.world, part = own.search;",
         f"  {run}",

@@ -28,7 +28,7 @@ HEADER_FIELDS: tuple[TableField, ...] = tuple(
 HEADER_REALS = sum(field_size(f) for f in HEADER_FIELDS)
 HEADER_SCALARS: tuple[str, ...] = (*SIZES, "nvp", *INT_OPTIONS, "real_stride")
 BLOB_FIELDS: tuple[TableField, ...] = tuple(f for f in TABLE if f not in HEADER_FIELDS)
-HOST_FIELDS = ("cube_pack",)  # that no kernel reads on other backends; they are large
+_WHOLE_LINES = {"cube_pack": 4}  # fields of which a GPU loads so many integers at once, from a multiple of their size
 # The integers of a header: sizes, nvp, options, the stride from one world's real numbers to those of the next (0 if all
 # worlds share them), then the first entry of each field in the arrays.
 HEADER: tuple[str, ...] = (*HEADER_SCALARS, *(f.name for f in BLOB_FIELDS))
@@ -39,15 +39,12 @@ def header_bytes(dtype: str) -> int:
     return (4 * len(HEADER) + 7) // 8 * 8 + (np.dtype(dtype).itemsize * HEADER_REALS + 7) // 8 * 8
 
 
-def pack_models(
-    models: Sequence[ModelTable], dtype: str, *, for_host: bool = True
-) -> tuple[list[bytes], np.ndarray, np.ndarray]:
+def pack_models(models: Sequence[ModelTable], dtype: str) -> tuple[list[bytes], np.ndarray, np.ndarray]:
     """Headers of models, and the concatenations of their integer arrays and of their real arrays.
 
     Args:
         models: the models, in the order of their numbers.
         dtype: "float32" or "float64" for real numbers.
-        for_host: whether kernels on the host read the arrays; for others, `HOST_FIELDS` are empty.
 
     Returns:
         a header per model, integers (int32) and real numbers.
@@ -62,8 +59,9 @@ def pack_models(
         integers.append(0)
         for field in BLOB_FIELDS:
             values = model.arrays[field.name].ravel()
-            if field.name in HOST_FIELDS and not for_host:
-                values = values[:0]
+            unused = -at[field.kind] % _WHOLE_LINES.get(field.name, 1)
+            parts[field.kind].append(np.zeros(unused))
+            at[field.kind] += unused
             integers.append(at[field.kind])
             parts[field.kind].append(values)
             at[field.kind] += values.size

@@ -15,14 +15,14 @@ from typing import NamedTuple
 import numpy as np
 
 LOOKS_AT_ALL = 16
-"""Hulls with at most so many vertices have no cube map; on a CPU a look at 25 takes as long as one at a cell."""
+"""Hulls with at most so many vertices have one cell; on a CPU a look at 25 takes as long as one at a cell."""
 
 _MOST_SIDE = 64  # cells along an edge of the cube
 _CELLS_A_VERTEX = 2  # finer cells cost memory and gain nothing
 _FEW = 3  # vertices of a cell, on average, that need no finer cells
 _EDGE = 1e-5  # by how much a cell is enlarged, in half edges of the cube; single precision errs by less than 1e-6
 _PACK = 4  # vertices that are looked at together
-_MOST_PACKS = 2**16  # with 64 bytes each; more do not stay in the caches of a core, and cost time
+_MOST_PACKS = 2**18  # with 64 bytes each; more would not stay in the cache of a GPU
 _ROUNDING = 4e-6  # difference of heights that may be rounding, relative to the hull's size; single precision: 1e-6
 
 
@@ -30,7 +30,7 @@ class CubeMap(NamedTuple):
     """The cube map of one hull.
 
     Attributes:
-        side: cells along an edge of the cube; 0 if there are no cells.
+        side: cells along an edge of the cube; 0 if a single cell lists all vertices.
         adr: (cells + 1,) first entry of each cell in `vert`. The faces of the cube are +x, -x, +y, -y, +z and -z. The
             cells of a face run along the axis that follows the face's own (x, y, z, x, ...), and then along the other.
         vert: vertices of the cells, in ascending order within each.
@@ -88,7 +88,7 @@ def cube_map(vert: np.ndarray) -> CubeMap:
     """
     number = len(vert)
     if number <= LOOKS_AT_ALL:
-        return CubeMap(0, np.zeros(1, int), np.zeros(0, int))
+        return CubeMap(0, np.array([0, number]), np.arange(number))
     face = np.repeat(np.arange(6), number)
     lists, side = _Lists(face, 0 * face, 0 * face, np.tile(np.arange(number), 6)), 1
     while side < _MOST_SIDE and _FEW * 6 * side**2 < len(lists.vert) and 6 * side**2 < _CELLS_A_VERTEX * number:

@@ -161,7 +161,7 @@ def footprint(plan: StepPlan, wanted: frozenset[str]) -> Footprint:
             capacity = first_entries(model, space, worlds, ahead)
             first += number * size * capacity
             full += number * size * max(capacity, most_entries(model, space, worlds) or 0)
-    _, *blobs = pack_models([model], plan.dtype, for_host=plan.backend.name == "host")
+    _, *blobs = pack_models([model], plan.dtype)
     return Footprint(
         worlds=plan.num_worlds,
         world=sum(_bytes(f, model, plan.word) for f in fields if f.space in ("world", "block", "queue")) + of_columns,

@@ -80,7 +80,7 @@ class Call:
 
 def number_of(model: ModelTable, dtype: str, *said: Any) -> int:
     """A number that follows from a model, a precision and whatever else is said of a call."""
-    headers, integers, reals = pack_models([model], dtype, for_host=False)
+    headers, integers, reals = pack_models([model], dtype)
     text = repr((dtype, *said, sorted(model.sizes.items())))
     key = digest(text, *(np.frombuffer(b, np.uint8).tobytes().hex() for b in (headers[0], integers, reals)))
     return int(key[:15], 16)

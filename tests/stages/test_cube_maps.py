@@ -146,7 +146,7 @@ def test_cells_that_would_not_fit_caches_have_no_packs() -> None:
     vert = ellipsoid(np.random.default_rng(1), 300, (0.1, 0.08, 0.06))
     cube = cube_map(vert)
     cells, entries = len(cube.adr) - 1, len(cube.vert)
-    times = -(-(2**16) // cells)
+    times = -(-(2**18) // cells)
     adr = np.concatenate([[0], *(cube.adr[1:] + turn * entries for turn in range(times))])
     assert len(cell_packs(cube.adr, cube.vert, vert[cube.vert])) >= cells
     assert len(cell_packs(adr, np.tile(cube.vert, times), np.tile(vert[cube.vert], (times, 1)))) == 0

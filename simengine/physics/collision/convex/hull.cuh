@@ -5,13 +5,22 @@
 
 #define PACK_WORDS 16  // of four vertices and their places
 
+// Whether a look at a cell reads packs, and how many a model may have: more do not stay in the caches, and cost time.
+#ifdef MATRIX_VECTORS
+#define HAS_PACKS 1
+#define MOST_PACKS (1 << 16)
+#else
+#define MOST_PACKS (1 << 18)
+#define HAS_PACKS SIMENGINE_GPU
+#endif
+
 struct Hull {
   const real* vert;                  // vertices in the geom's frame [m]
   int nvert;                         // 0 for geoms that are no meshes
   real extent;                       // distance of the farthest vertex [m]
   const int *cube_adr, *cube_vert;   // the cube map
   int cube_side;                     // its cells along an edge of the cube, 0 if there is no map
-#ifdef MATRIX_VECTORS
+#if HAS_PACKS
   const int* pack;                   // the first pack of its first cell, or null
 #endif
 #if !SIMENGINE_GPU
@@ -24,8 +33,8 @@ struct Hull {
 DEVICE Hull hull_of(const Model& m, int geom) {
   return {m.hull_vert() + 3 * m.geom_hulladr()[geom], m.geom_hullnum()[geom], m.geom_extent()[geom],
           m.cube_adr() + m.geom_cubeadr()[geom],      m.cube_vert() + 0,      m.geom_cubeside()[geom],
-#ifdef MATRIX_VECTORS
-          m.ncubepack() ? m.cube_pack() + PACK_WORDS * size_t(m.geom_cubeadr()[geom]) : 0,
+#if HAS_PACKS
+          m.ncubepack() && m.ncubepack() <= MOST_PACKS ? m.cube_pack() + PACK_WORDS * m.geom_cubeadr()[geom] : 0,
 #endif
   };
 }
@@ -186,12 +195,67 @@ DEVICE int farthest_point(const Hull& h, const real* dir, real* point) {
 }
 #endif
 
+#if SIMENGINE_GPU
+// A vertex, or its place in a list, and where it is; by value, so that it stays in registers.
+struct HullPoint {
+  int number;
+  real at[3];
+};
+
+// Let the vertices of a pack, which are in the list from place `first` on, be the best if one is farther along `dir`.
+DEVICE void take_pack(const int* pack, const real* dir, int first, HullPoint* best, real* most) {
+  const float4* places = reinterpret_cast<const float4*>(pack);
+  const float4 x = places[0], y = places[1], z = places[2];
+  const real point[4][3] = {{x.x, y.x, z.x}, {x.y, y.y, z.y}, {x.z, y.z, z.z}, {x.w, y.w, z.w}};
+  UNROLLED for (int k = 0; k < 4; ++k) {
+    const real along = dot3(point[k], dir);
+    const bool farther = along > *most;
+    best->number = farther ? first + k : best->number;
+    for (int i = 0; i < 3; ++i) best->at[i] = farther ? point[k][i] : best->at[i];
+    *most = farther ? along : *most;
+  }
+}
+
+// The vertex farthest along (x, y, z), of a hull with packs. A look reads one line of memory where the cell has one.
+DEVICE_CALL HullPoint farthest_in_packs(const int* packs, const int* cube_adr, const int* cube_vert, int side, real x,
+                                        real y, real z) {
+  const real dir[3] = {x, y, z};
+  const int cell = side ? cube_cell(dir, side) : 0, *pack = packs + PACK_WORDS * cell;
+  const int4 vertex = *reinterpret_cast<const int4*>(pack + 12);
+  const float* first = reinterpret_cast<const float*>(pack);
+  HullPoint best = {0, {first[0], first[4], first[8]}};
+  real most = dot3(best.at, dir);
+  take_pack(pack, dir, 0, &best, &most);
+  if (vertex.x < 0) {
+    const int* next = pack - PACK_WORDS * vertex.x;
+    ROLLED for (int k = 0; k < vertex.y; ++k) take_pack(next + PACK_WORDS * k, dir, 4 * (k + 1), &best, &most);
+    best.number = cube_vert[cube_adr[cell] + best.number];
+    return best;
+  }
+  const int k = best.number;
+  best.number = k == 0 ? vertex.x : k == 1 ? vertex.y : k == 2 ? vertex.z : vertex.w;
+  return best;
+}
+
+// The same of a hull without packs.
+DEVICE_APART HullPoint farthest_without_packs(const Hull h, real x, real y, real z) {
+  const real dir[3] = {x, y, z};
+  const int v = search_farthest(h, dir);
+  return {v, {h.vert[3 * v], h.vert[3 * v + 1], h.vert[3 * v + 2]}};
+}
+
+// The vertex farthest along `dir`, and its place.
+DEVICE int farthest_point(const Hull& h, const real* dir, real* point) {
+  const HullPoint found =
+      h.pack ? farthest_in_packs(h.pack, h.cube_adr, h.cube_vert, h.cube_side, dir[0], dir[1], dir[2])
+             : farthest_without_packs(h, dir[0], dir[1], dir[2]);
+  for (int i = 0; i < 3; ++i) point[i] = found.at[i];
+  return found.number;
+}
+#endif
+
 // Number of the vertex farthest along `dir`, which is not zero: the lowest of those that are equally far.
 DEVICE int farthest_vertex(const Hull& h, const real* dir) {
-#if SIMENGINE_GPU
-  return search_farthest(h, dir);
-#else
   real point[3];
   return farthest_point(h, dir, point);
-#endif
 }

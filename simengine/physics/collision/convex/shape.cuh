@@ -88,15 +88,11 @@ DEVICE bool has_round(const Shape& s) { return SIMENGINE_GPU || s.round[0] > 0; 
 
 // Point of the core farthest along `dir`, in the frame of the shape.
 DEVICE void local_support(const Shape& s, const real* dir, real* out) {
-#if SIMENGINE_GPU
-  flat_point(s, flat_vertex(s, dir), out);
-#else
   if (s.hull.nvert) {
     farthest_point(s.hull, dir, out);
   } else {
     for (int i = 0; i < 3; ++i) out[i] = dir[i] >= 0 ? s.box[i] : -s.box[i];
   }
-#endif
   if (!has_round(s)) return;
   real curved[3];
   round_point(s, dir, curved);
