@@ -45,6 +45,7 @@ class NonFiniteError(SimengineError, FloatingPointError):
         worlds: indices of these worlds in their group.
         stages: for each of these worlds, the name of the stage that found the value.
         model: name of their model.
+        found: the first part of the message, without the advice to programs.
     """
 
     def __init__(self, worlds: list[int], stages: list[str], model: str):
@@ -53,10 +54,10 @@ class NonFiniteError(SimengineError, FloatingPointError):
         self.model = model
         shown = ", ".join(f"world {w} (in {s})" for w, s in list(zip(worlds, stages, strict=True))[:4])
         more = f" and {len(worlds) - 4} more" if len(worlds) > 4 else ""
+        self.found = f"bad state (not finite, or beyond 1e10) of model {model!r} in {shown}{more}"
         super().__init__(
-            f"bad state (not finite, or beyond 1e10) of model {model!r} in {shown}{more}; those worlds are frozen and "
-            "the others are untouched: reset them with sim.reset(worlds), or pass on_nonfinite='reset' or 'freeze' to "
-            "Simulation"
+            f"{self.found}; those worlds are frozen and the others are untouched: reset them with sim.reset(worlds), "
+            "or pass on_nonfinite='reset' or 'freeze' to Simulation"
         )
 
 

@@ -11,11 +11,13 @@ from simengine.cli.bench import command as bench
 from simengine.cli.options.errors import UsageError
 from simengine.cli.policies import evaluate, export, play
 from simengine.cli.recordings import replay
+from simengine.cli.results.output import compile_notice
 from simengine.cli.train import command as train
-from simengine.errors import SimengineError, UnknownModelError, did_you_mean
+from simengine.errors import NonFiniteError, SimengineError, UnknownModelError, did_you_mean
 from simengine_scheduler import CallError
 
 FAILURES = (SimengineError, CallError, OSError, RuntimeError, ValueError, FloatingPointError, MemoryError)
+_UNSTABLE = "its controls may be too strong, as random ones often are, or its time step too long; try a smaller one"
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -41,7 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = _parsed(build_parser(), arguments)
     try:
-        return options.command(options)
+        with compile_notice():
+            return options.command(options)
     except (UsageError, UnknownModelError) as error:
         return _fail(error, 2)
     except KeyboardInterrupt:
@@ -49,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except FAILURES as error:
         if options.traceback:
             raise
-        return _fail(error, 1)
+        return _fail(f"{error.found}; {_UNSTABLE}" if isinstance(error, NonFiniteError) else error, 1)
 
 
 def _parsed(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -71,7 +74,7 @@ def _option_like(text: str, options: argparse.Namespace) -> str:
     return did_you_mean(text.partition("=")[0], known)
 
 
-def _fail(error: Exception, code: int) -> int:
+def _fail(error: Exception | str, code: int) -> int:
     print(f"simengine: {error}", file=sys.stderr)
     return code
 

@@ -207,3 +207,18 @@ def test_executor_of_another_backend_fails(capsys: pytest.CaptureFixture[str]) -
 def test_traceback_is_there_for_the_asking() -> None:
     with pytest.raises(ValueError, match="'jax' has no executors"):
         main(["--traceback", "run", "hopper", *SMALL, "--backend", "jax", "--executor", "threads"])
+
+
+def test_a_run_that_explodes_says_what_the_person_at_the_terminal_can_change(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = tmp_path / "wild.xml"
+    model.write_text(
+        "<mujoco model='wild'><worldbody><body><joint name='j' stiffness='-1e14'/><geom size='1'/></body></worldbody>"
+        "<actuator><motor joint='j' gear='1e9'/></actuator></mujoco>"
+    )
+    assert main(["run", str(model), *SMALL]) == 1
+    said = capsys.readouterr().err
+    assert "model 'wild' in world 0" in said
+    assert "its time step too long; try a smaller one" in said
+    assert "sim.reset" not in said

@@ -6,11 +6,14 @@ file or none. On systems with file locks, one process builds and the others wait
 Machine code is run by whoever loads it. Beside each file stands its checksum, and a file that does not match is built
 again. Nothing is read that other users can write. Where the folder cannot be used, a process says so and builds into a
 temporary folder of its own.
+
+Each build is logged at level INFO by the logger of this module's name.
 """
 
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import stat
 import tempfile
@@ -30,6 +33,7 @@ try:
 except ImportError:  # Windows: every process builds for itself
     fcntl = None  # type: ignore[assignment]
 
+_LOG = logging.getLogger(__name__)
 _WRITE_OF_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _ABANDONED = 3600.0  # seconds after which a lock or an unfinished file is taken for one of a process that was killed
 
@@ -92,6 +96,7 @@ class _Built(NamedTuple):
 
 
 def _made(name: str, build: Callable[[Path], None]) -> _Built:
+    _LOG.info("compiling %s", name)
     with tempfile.TemporaryDirectory(prefix="simengine-") as folder:
         target = Path(folder) / name
         build(target)

@@ -1,13 +1,16 @@
-"""The console on which the command line prints tables, and its progress bar."""
+"""The console on which the command line prints tables, its progress bar, and its notice of kernels that compile."""
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+
+from simengine_scheduler.native import cache
 
 _WIDTH = 140  # columns of a table in a file or a pipe, which have no width of their own
 
@@ -47,3 +50,29 @@ def step_bar(name: str, steps: int, done: int = 0) -> Iterator[Callable[[int], N
     """Show on stderr how many steps of a run of model `name` are done; see `progress_bar`."""
     with progress_bar(f"{name}: steps", steps, done) as advance:
         yield advance
+
+
+class _Notice(logging.Handler):
+    """Prints one sentence, when the first kernel is compiled."""
+
+    _printed = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not self._printed:
+            self._printed = True
+            print(f"compiling kernels, which later runs find in {cache.cache_dir()}", file=sys.stderr)
+
+
+@contextmanager
+def compile_notice() -> Iterator[None]:
+    """Say on stderr that kernels are being compiled, once and only on a terminal, because it may take half a minute."""
+    log, notice = logging.getLogger(cache.__name__), _Notice(logging.INFO)
+    level = log.level
+    if sys.stderr.isatty():
+        log.setLevel(logging.INFO)
+        log.addHandler(notice)
+    try:
+        yield
+    finally:
+        log.removeHandler(notice)
+        log.setLevel(level)
