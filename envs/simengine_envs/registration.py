@@ -123,8 +123,12 @@ def names() -> list[str]:
 def check_name(name: str) -> None:
     """Raise ValueError, with all names and the nearest one, if no environment of simengine's kind has this id."""
     if name not in names():
-        # Not at the top: `import simengine` imports this module through its entry point, and may come second.
-        from simengine.errors import did_you_mean
+        raise ValueError(f"there is no environment {name!r}{nearest(name)}; simengine has {', '.join(names())}")
 
-        hint = did_you_mean(name, names()) or did_you_mean(f"{NAMESPACE}/{name}", names())
-        raise ValueError(f"there is no environment {name!r}{hint}; simengine has {', '.join(names())}")
+
+def nearest(name: str) -> str:
+    """Return the hint that an error gives for an unknown id: " (did you mean ...?)", or "" if no id is near."""
+    # Not at the top: `import simengine` imports this module through its entry point, and may come second.
+    from simengine.errors import did_you_mean
+
+    return did_you_mean(name, names()) or did_you_mean(f"{NAMESPACE}/{name}", names())

@@ -54,7 +54,7 @@ def test_a_file_is_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.usefixtures("folder")
 def test_modules_are_found_in_the_current_folder() -> None:
-    with pytest.raises(UsageError, match="there is no environment 'Upright-v0'.* needs --import MODULE"):
+    with pytest.raises(UsageError, match="there is no environment 'Upright-v0'.* add --import MODULE"):
         environment_id("Upright-v0")
     assert environment_id(f"{own_task.MODULE}:Upright-v0") == "Upright-v0"
     assert environment_id("Upright-v0") == "Upright-v0"

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -238,6 +239,13 @@ def test_exported_files_take_the_same_actions(
     np.testing.assert_allclose(json.loads(done.stdout), BALANCING(np.array([0.1, 0.2, 0.3, 0.4])), rtol=1e-6)
     assert trained.read_policy(out).env_arguments == SHORT
     assert printed(capsys, "export", str(out), "--out", str(out), "--format", "numpy")["files"] == found["files"][:3]
+
+
+def test_a_policy_is_exported_without_its_environment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    replace(STILL, environment="Own-v0").save(tmp_path / "policy.npz")
+    found = printed(capsys, "export", str(tmp_path), "--out", str(tmp_path / "robot"), "--format", "numpy")
+    assert found["env_id"] == "Own-v0"
+    assert_refused(["evaluate", str(tmp_path)], "if it is your own, add --import MODULE", capsys)
 
 
 def test_a_missing_package_leaves_no_files(

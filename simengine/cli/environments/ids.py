@@ -95,10 +95,15 @@ def environment_id(text: str, imports: Sequence[str] = (), any_kind: bool = Fals
     name = module[2] if module else text
     if any_kind and _is_registered(name):
         return name
+    if name not in registration.names() and not name.startswith(_OWN):
+        raise UsageError(
+            f"there is no environment {name!r}{registration.nearest(name)}; if it is your own, add --import MODULE, "
+            "where MODULE registers it"
+        )
     try:
         registration.check_name(name)
     except ValueError as error:
-        raise UsageError(f"{error}; an environment of your own needs --import MODULE") from error
+        raise UsageError(str(error)) from error
     return name
 
 

@@ -25,7 +25,7 @@ def add_parser(commands: Any) -> None:
         description=f"numpy: {FILE} and policy.py, which reads it and needs NumPy alone. onnx: policy.onnx, from "
         "observations to actions within their limits.",
     )
-    add_policy_argument(parser)
+    add_policy_argument(parser, steps=False)
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="folder for the files")
     parser.add_argument(
         "--format", nargs="+", choices=FORMATS, default=list(FORMATS), help=f"default: {' '.join(FORMATS)}"
@@ -36,7 +36,7 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    trained = read_policy(options.run, options.imports)
+    trained = read_policy(options.run, steps=False)
     write_onnx = _onnx_writer() if "onnx" in options.format else None
     options.out.mkdir(parents=True, exist_ok=True)
     written = _write_numpy(trained, options.out) if "numpy" in options.format else []

@@ -35,14 +35,20 @@ class TrainedPolicy(NamedTuple):
     env_arguments: dict[str, Any]
 
 
-def add_policy_argument(parser: argparse.ArgumentParser) -> None:
-    """Add the argument that names a policy."""
+def add_policy_argument(parser: argparse.ArgumentParser, steps: bool = True) -> None:
+    """Add the argument that names a policy, and the option that imports its environment if that is to be stepped."""
     parser.add_argument("run", metavar="RUN", type=Path, help=f"the folder of a training, or a {FILE}")
-    add_import_option(parser)
+    if steps:
+        add_import_option(parser)
 
 
-def read_policy(path: Path, imports: Sequence[str] = ()) -> TrainedPolicy:
+def read_policy(path: Path, imports: Sequence[str] = (), steps: bool = True) -> TrainedPolicy:
     """Read a policy and what its training says about the environment.
+
+    Args:
+        path: the folder of a training, or a file.
+        imports: modules that register environments, which are imported first.
+        steps: whether the environment is to be stepped, so that it must exist here.
 
     Raises:
         UsageError: there is no policy at `path`, or its environment does not exist.
@@ -52,7 +58,7 @@ def read_policy(path: Path, imports: Sequence[str] = ()) -> TrainedPolicy:
     if not file.is_file():
         raise UsageError(f"there is no policy at {str(file)!r}; give the folder of a training, or a {FILE}")
     policy = NumpyPolicy.load(file)
-    env_id = environment_id(policy.environment, imports)
+    env_id = environment_id(policy.environment, imports) if steps else policy.environment
     folder = file.parent.parent if file.parent.name == EVALUATED else file.parent
     return TrainedPolicy(file, policy, env_id, _task_arguments(folder / SUMMARY, env_id))
 
