@@ -17,7 +17,7 @@ from simengine.check.states import STATE_ARRAYS, Sampler
 from simengine.emission.shard import ShardEmitter
 from simengine.engines.list_engine import ListEngine
 from simengine.kernels.step_kernel import step_kernel
-from simengine.model.table import PAIR_TYPES
+from simengine.model.pair_types import PAIR_TYPES
 from simengine.physics.stage import Stage
 from simengine.plan import catalogue
 from simengine.plan.evaluation import Launch, Listed, plan_evaluation

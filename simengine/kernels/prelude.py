@@ -9,9 +9,10 @@ import mujoco
 from simengine.kernels.kernel import Kernel
 from simengine.model import gravcomp
 from simengine.model.blob import HEADER, HEADER_FIELDS, HEADER_REALS, HEADER_SCALARS, field_size
+from simengine.model.pair_types import PAIR_TYPES, PAIRS, PairType
 from simengine.model.pairs import POLYTOPE_WORDS
 from simengine.model.sensors import CONTACT_REDUCTIONS, MAX_SENSOR_DIM, SENSORS, sensor_code
-from simengine.model.table import PAIR_TYPES, PAIRS, TABLE_BY_NAME, PairType
+from simengine.model.table import TABLE_BY_NAME
 from simengine.state.fields import COLUMNS, NUM_CLASSES, NUM_COLUMNS, NUM_SUMS, ROW_CLASSES, STATUS
 from simengine.state.island_fields import (
     HUGE_ISLANDS,

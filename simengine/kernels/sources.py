@@ -8,7 +8,7 @@ from pathlib import Path
 from simengine.kernels.headers import needed_headers
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.prelude import collide_switch, constants, model_struct
-from simengine.model.table import PAIRS, PairType
+from simengine.model.pair_types import PAIRS, PairType
 from simengine.physics.files import path_of
 from simengine.physics.stage import Stage
 

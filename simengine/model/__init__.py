@@ -4,7 +4,8 @@ The files are:
 
     model                              `load_model` and `Model`
     support                            every feature of a model that the engine lacks
-    table                              the fields of the model table, and the pair types
+    table                              the fields of the model table
+    pair_types                         the types of geom pairs
     model_table                        `ModelTable`: these fields of one model
     build, and a file for each topic   how the fields follow from MuJoCo's model
     blob                               the table packed into arrays for the kernels

@@ -17,11 +17,12 @@ from simengine.model.gravcomp import LIMITED, gravcomp_table
 from simengine.model.hfields import geom_hfields
 from simengine.model.lengths import length_table
 from simengine.model.meshes import hull_table
+from simengine.model.pair_types import PAIR_SLOTS, PAIR_TYPES
 from simengine.model.pairs import POLYTOPE_WORDS, Candidate, can_lie, pair_table
 from simengine.model.rows import row_table
 from simengine.model.sensors import sensor_table
 from simengine.model.slopes import most_pieces, slope_table
-from simengine.model.table import INT_OPTIONS, PAIR_SLOTS, PAIR_TYPES, SIZES, TABLE, TABLE_BY_NAME
+from simengine.model.table import INT_OPTIONS, SIZES, TABLE, TABLE_BY_NAME
 from simengine.model.tendons import path_table
 
 _DISABLE = mujoco.mjtDisableBit

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import mujoco
 import numpy as np
 
-from simengine.model.table import PAIR_CODE, PAIRS
+from simengine.model.pair_types import PAIR_CODE, PAIRS
 
 DISTANCES = ("GEOMDIST", "GEOMNORMAL", "GEOMFROMTO")
 """Sensors (mjtSensor without its prefix) of the two nearest points of geoms, or of the geoms of bodies."""

@@ -17,12 +17,13 @@ from simengine.model.colliders import MOST_LISTED, Census, collider_table, most_
 from simengine.model.hfields import most_cells
 from simengine.model.inertia import has_small_far_bodies
 from simengine.model.numbers import check_numbers, check_precision
+from simengine.model.pair_types import HEAVY_PAIRS, PAIR_TYPES
 from simengine.model.pairs import Parameters, face_capacity, geom_pairs, pair_table, unsupported_pairs
 from simengine.model.rows import needs_general_rows, row_table
 from simengine.model.sensors import measured_in, sensor_names
 from simengine.model.springs import has_polynomials
 from simengine.model.support import INTEGRATORS, unsupported_features
-from simengine.model.table import HEAVY_PAIRS, PAIR_TYPES, TABLE, resolve
+from simengine.model.table import TABLE, resolve
 
 _MOST_IN_JAX = 20000  # candidate pairs: each has slots for its contacts, whether it touches or not
 _SOLVERS = {

@@ -15,8 +15,8 @@ import numpy as np
 from simengine.model.clusters import cluster_table
 from simengine.model.hfields import most_contacts
 from simengine.model.meshes import most_corners
+from simengine.model.pair_types import FLAT, LYING, PAIR_CODE, PAIR_SLOTS, PAIR_TYPES, PAIRS
 from simengine.model.support import element
-from simengine.model.table import FLAT, LYING, PAIR_CODE, PAIR_SLOTS, PAIR_TYPES, PAIRS
 
 _GEOM = mujoco.mjtGeom
 _MINVAL = float(mujoco.mjMINVAL)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from simengine.backends.base import LANES_OF_A_BLOCK
 from simengine.kernels.kernel import Kernel
-from simengine.model.table import PAIRS
+from simengine.model.pair_types import PAIRS
 from simengine.physics.actuation.activation import ACTIVATION
 from simengine.physics.actuation.transmission import TRANSMISSION
 from simengine.physics.collision.collision import (

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from simengine.kernels.kernel import Kernel
-from simengine.model.table import PAIR_TYPES
+from simengine.model.pair_types import PAIR_TYPES
 from simengine.plan import catalogue
 from simengine.plan.islands import by_block, for_large, island_classes, island_solution
 from simengine.plan.pairs import PAIR_KERNELS

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from simengine.kernels.kernel import Kernel
 from simengine.model.model_table import ModelTable
-from simengine.model.table import PAIR_TYPES
+from simengine.model.pair_types import PAIR_TYPES
 from simengine.plan import catalogue, smooth_kernels
 from simengine.plan.islands import fitting, in_blocks, island_integrator
 from simengine.plan.scratch import works_in_blocks

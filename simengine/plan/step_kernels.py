@@ -8,7 +8,7 @@ from simengine.backends.base import LANE_CLASSES, Backend
 from simengine.kernels.kernel import ScratchPlan
 from simengine.kernels.step_kernel import TEAMS, StepKernel, step_kernel
 from simengine.model.model_table import ModelTable
-from simengine.model.table import PAIRS
+from simengine.model.pair_types import PAIRS
 from simengine.plan import catalogue
 from simengine.plan.scratch import column_words, lanes_of_world
 from simengine.state.fields import ROW_CLASSES

@@ -24,7 +24,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from simengine.model.table import PAIR_TYPES, resolve
+from simengine.model.pair_types import PAIR_TYPES
+from simengine.model.table import resolve
 from simengine.state.field import Field
 from simengine.state.field import of_block as _b
 from simengine.state.field import of_world as _w

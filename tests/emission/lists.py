@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from simengine import Simulation
 from simengine.emission.calls import EmittedCall
-from simengine.model.table import PAIR_TYPES
+from simengine.model.pair_types import PAIR_TYPES
 
 
 class Work(NamedTuple):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from simengine import Model, Simulation, load_model
-from simengine.model.table import PAIR_TYPES
+from simengine.model.pair_types import PAIR_TYPES
 from simengine.state.fields import FIELD, ROW_CLASSES
 from simengine_scheduler.core import Cost
 from tests.emission.lists import Work, evaluations, touched, work, written

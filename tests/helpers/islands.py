@@ -11,7 +11,7 @@ import numpy as np
 
 from simengine.kernels.kernel import Kernel
 from simengine.model import ModelTable, load_table
-from simengine.model.table import PAIR_TYPES
+from simengine.model.pair_types import PAIR_TYPES
 from simengine.plan import catalogue, smooth_kernels
 from simengine.plan import islands as island_kernels
 from simengine.plan.pairs import PAIR_KERNELS

@@ -20,7 +20,7 @@ from simengine.check.oracle import fields_of
 from simengine.check.states import in_float32
 from simengine.engines.jax_step import State, make_forward
 from simengine.model import ModelTable, load_table
-from simengine.model.table import PAIRS
+from simengine.model.pair_types import PAIRS
 from tests.helpers.once import once
 from tests.models import compile_model
 

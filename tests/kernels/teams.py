@@ -19,7 +19,7 @@ from simengine.kernels.sources import source_of
 from simengine.kernels.step_codegen import step_parameters, team_function
 from simengine.kernels.step_kernel import TEAMS, StepKernel, step_kernel
 from simengine.model import ModelTable
-from simengine.model.table import PAIRS
+from simengine.model.pair_types import PAIRS
 from simengine.state.fields import FIELD, entry_shape
 from simengine_scheduler.native.cache import cached, digest
 from tests.stages.harness import FRONT, Argument, Memory, Pointer, slot_bytes

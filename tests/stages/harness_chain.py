@@ -9,8 +9,8 @@ import numpy as np
 
 from simengine.kernels.kernel import Kernel
 from simengine.model import ModelTable
+from simengine.model.pair_types import PAIR_TYPES
 from simengine.model.springs import has_polynomials
-from simengine.model.table import PAIR_TYPES
 from simengine.physics.stage import Stage
 from simengine.plan import catalogue, smooth_kernels
 from simengine.plan.stages import CONSTRAINT, RNE_POST, SOLVERS, STAGES

@@ -15,7 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from simengine.model.table import PAIR_TYPES
+from simengine.model.pair_types import PAIR_TYPES
 from simengine.physics.actuation.actuators_jax import advance_activation
 from simengine.physics.constraints.row_layout_jax import LIMIT_JOINT, LIMIT_TENDON, row_layout
 from simengine.physics.integration.joint_space_jax import advance

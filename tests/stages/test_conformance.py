@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from simengine.model import load_table
+from simengine.model.pair_types import PAIR_SLOTS, PAIR_TYPES
 from simengine.model.support import INTEGRATORS
-from simengine.model.table import PAIR_SLOTS, PAIR_TYPES
 from simengine.physics.stage import Stage
 from simengine.plan import catalogue
 from simengine.plan.stages import (

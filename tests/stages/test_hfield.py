@@ -12,7 +12,7 @@ import pytest
 
 from simengine import check_model, load_model
 from simengine.model import load_table
-from simengine.model.table import PAIRS
+from simengine.model.pair_types import PAIRS
 from simengine.physics.collision.narrowphase_jax import narrowphase
 from simengine.physics.kinematics.kinematics_jax import kinematics
 from tests.helpers.oracle import quick_jit

@@ -79,19 +79,24 @@ def test_contacts_do_not_depend_on_how_many_are_kept(monkeypatch: pytest.MonkeyP
             np.testing.assert_array_equal(mine, other, err_msg=f"world {world}")
 
 
-def test_the_narrowphase_takes_what_counting_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    mj = heap()
-    monkeypatch.setattr(build, "MOST_KEPT", 10_000)
+def assert_taken_over(mj: mujoco.MjModel, qpos: np.ndarray, kept: str, narrowphase: str) -> None:
+    """Assert that the narrowphase of a pair type writes the contacts that counting kept, and finds none itself."""
     memory = Memory(load_table(mj), "float64", 1, 500, 0)
-    memory.set({"qpos": states(mj, 1), "world_status": np.zeros(1, np.int32)})
+    memory.set({"qpos": qpos, "world_status": np.zeros(1, np.int32)})
     for name in ("kinematics", "collision_general", "scan"):
         call(single(name), memory, arguments(single(name), memory))
-    memory.own("kept_contact")[..., 0] += 1.0  # distances that no search finds
+    memory.own(kept)[..., 0] += 1.0  # distances that no search finds
     memory.own("contact_dist")[:] = 0.0
-    call(single("convex"), memory, arguments(single("convex"), memory))
+    call(single(narrowphase), memory, arguments(single(narrowphase), memory))
     found = memory.own("contact_dist")[memory.own("contact_dist") != 0]
     assert len(found) > 10
     assert (found > 0.5).all()
+
+
+def test_the_narrowphase_takes_what_counting_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    mj = heap()
+    monkeypatch.setattr(build, "MOST_KEPT", 10_000)
+    assert_taken_over(mj, states(mj, 1), "kept_contact", "convex")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -110,16 +115,7 @@ def test_contacts_with_height_fields_do_not_depend_on_how_many_are_kept(
 
 def test_the_narrowphase_takes_contacts_with_height_fields_that_counting_kept() -> None:
     mj = rocks_on_a_field()
-    memory = Memory(load_table(mj), "float64", 1, 500, 0)
-    memory.set({"qpos": on_field(mj, 1), "world_status": np.zeros(1, np.int32)})
-    for name in ("kinematics", "collision_general", "scan"):
-        call(single(name), memory, arguments(single(name), memory))
-    memory.own("kept_prism")[..., 0] += 1.0  # distances that no search finds
-    memory.own("contact_dist")[:] = 0.0
-    call(single("hfield"), memory, arguments(single("hfield"), memory))
-    found = memory.own("contact_dist")[memory.own("contact_dist") != 0]
-    assert len(found) > 10
-    assert (found > 0.5).all()
+    assert_taken_over(mj, on_field(mj, 1), "kept_prism", "hfield")
 
 
 @pytest.mark.parametrize(("parts", "room"), [(1, 256), (2, 256), (5, 256), (8, 256), (3, 9), (2, 0)])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from simengine.model import load_table
-from simengine.model.table import PAIR_TYPES
+from simengine.model.pair_types import PAIR_TYPES
 from tests.stages.harness import Memory, arguments, call
 from tests.stages.harness_chain import single
 

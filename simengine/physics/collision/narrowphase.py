@@ -1,6 +1,6 @@
 """Narrowphase of each pair type: the contacts of the pairs that touch according to counting."""
 
-from simengine.model.table import PAIR_TYPES
+from simengine.model.pair_types import PAIR_TYPES
 from simengine.physics.stage import Stage
 
 _SHARES = {"hfield": ("convex",)}
