@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,18 +35,30 @@ ON_MODELS = [(name, *stage_case) for name in NAMES for stage_case in CASES if se
 stages_on_models = pytest.mark.parametrize(
     ("name", "stage", "rk_stage"), ON_MODELS, ids=[f"{name}-{stage.name}{k or ''}" for name, stage, k in ON_MODELS]
 )
-on_both = pytest.mark.parametrize(
-    ("backend", "name", "stage", "rk_stage"),
-    [
-        pytest.param(*values, *c, marks=marks, id=f"{values[0]}-{c[0]}-{c[1].name}{c[2] or ''}")
-        for values, marks, on in ((("host",), (), ON_HOST), (CUDA.values, CUDA.marks, NAMES))
-        for c in ON_MODELS
-        if c[0] in on
-    ],
-)
+
+
+def on_either(chosen: list[tuple[Any, ...]]) -> list[Any]:
+    """Cases of a precision, a backend, a model and what `chosen` has besides, for models that begin its entries.
+
+    On the host, where stages have tests of their own, double precision is left to the second stage.
+    """
+    cases = []
+    for dtype in ("float64", "float32"):
+        here = [pytest.mark.slow] if dtype == "float64" else []
+        places = (("host", here, ON_HOST), (*CUDA.values, list(CUDA.marks), NAMES))
+        for backend, marks, names_there in places:
+            cases += [pytest.param(dtype, backend, *c, marks=marks) for c in chosen if c[0] in names_there]
+    return cases
+
+
+def case_id(value: Any) -> str:
+    """The part of a test's name that a value of a case makes."""
+    return value.name if isinstance(value, Stage) else str(value)
+
+
+on_both = pytest.mark.parametrize(("dtype", "backend", "name", "stage", "rk_stage"), on_either(ON_MODELS), ids=case_id)
 chains_on_both = pytest.mark.parametrize(
-    ("backend", "name"),
-    [*(("host", name) for name in ON_HOST), *(pytest.param(*CUDA.values, name, marks=CUDA.marks) for name in NAMES)],
+    ("dtype", "backend", "name"), on_either([(name,) for name in NAMES]), ids=case_id
 )
 
 WORKING = ("solver_niter", "efc_jar", "efc_jv", "efc_before", "efc_order", "efc_weight")
@@ -94,7 +107,6 @@ def errors(actual: Memory, expected: Memory, written: dict[str, np.ndarray], dty
     return wrong
 
 
-@dtypes
 @on_both
 def test_a_stage_alone_agrees_with_the_host_build(
     backend: str, name: str, dtype: str, stage: Stage, rk_stage: int
@@ -177,7 +189,6 @@ def left_out(kernels: tuple[Kernel, ...]) -> dict[str, frozenset[str]]:
 @pytest.mark.parametrize("stored", ["everything", "what is read"])
 @pytest.mark.parametrize("arena", [False, True], ids=["rows in scratch", "rows in the arena"])
 @pytest.mark.parametrize(("integrator", "rk_stage"), INTEGRATIONS)
-@dtypes
 @chains_on_both
 def test_fused_and_unfused_kernels_give_the_same_bits(
     backend: str, name: str, dtype: str, integrator: str, rk_stage: int, arena: bool, stored: str

@@ -18,8 +18,16 @@ TOLERANCE = {"float64": {1e6: 1e-13, 1e9: 1e-12}, "float32": {1e6: 6e-6, 1e9: 1e
 """Largest error of a quaternion by precision, for angles up to some number of radians."""
 
 
-@pytest.mark.parametrize("dtype", TOLERANCE)
-@pytest.mark.parametrize("backend", ["host", "jax", pytest.param("cuda", marks=pytest.mark.gpu)])
+JAX_IN_SINGLE = pytest.param("jax", "float32", marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(
+    ("backend", "dtype"),
+    [
+        *[("host", "float64"), ("host", "float32"), ("jax", "float64"), JAX_IN_SINGLE],
+        *(pytest.param("cuda", dtype, marks=pytest.mark.gpu) for dtype in TOLERANCE),
+    ],
+)
 def test_orientations_are_those_of_the_angles(backend: str, dtype: str) -> None:
     rng, worlds = np.random.default_rng(0), 64
     for most, tolerance in TOLERANCE[dtype].items():

@@ -142,18 +142,50 @@ WITHOUT_FORM = (*PAIR_TYPES, "collision", "collision_general", "scan", "guard", 
 """Stages whose outputs do not come from a JAX form of their own."""
 
 
+OWN = ("unconstrained", "acc_bias", "activation")
+"""Stages whose results MuJoCo has not, or has not for every world."""
+
+
+def is_part(model_name: str, stage: Stage) -> bool:
+    """Whether a stage computes a part of MuJoCo's field, to which others add theirs or which others improve."""
+    model = oracle_model(model_name)[1]
+    if model.opt_noslip_iterations and stage.name in ("noslip", *SOLVERS):
+        return True
+    if stage.name == "transmission" and model.has_adhesion:
+        return True
+    return stage.name in ("passive", "passive_general", "rne_post_general") and model.npath > 0
+
+
+def in_mujoco(model_name: str, stage: Stage) -> bool:
+    """Whether MuJoCo has the results of a stage, for every world."""
+    return stage.name not in OWN and not is_part(model_name, stage)
+
+
+def runs_alone(stage: Stage) -> bool:
+    """Whether a stage has a JAX form whose outputs one evaluation of all stages does not give."""
+    return stage.name not in WITHOUT_FORM and not follows_from_the_state(stage, RETURNS.get(stage.name, stage.writes))
+
+
+def is_implied(model_name: str, stage: Stage) -> bool:
+    """Whether the JAX form of a stage runs alone, and both it and the kernel are compared with MuJoCo elsewhere.
+
+    What a stage updates is not compared there.
+    """
+    known = in_mujoco(model_name, stage) and stage.name not in INTEGRATORS and not stage.updates
+    return known and runs_alone(stage)
+
+
 @cache
-def forms_alone(model_name: str) -> dict[str, np.ndarray]:
-    """Outputs, as "STAGE NUMBER", of the JAX forms that one evaluation of all stages does not give, on the fields of
-    `prepared`. They are one program, which compiles in less time than one for each."""
-    return once(f"forms-{model_name}", lambda: _computed_forms(model_name))
+def forms_alone(model_name: str, implied: bool) -> dict[str, np.ndarray]:
+    """Outputs, as "STAGE NUMBER", of the JAX forms that run alone on the fields of `prepared`, those that are implied
+    or the others. They are one program, which compiles in less time than one for each."""
+    return once(f"forms-{model_name}-{implied}", lambda: _computed_forms(model_name, implied))
 
 
-def _computed_forms(model_name: str) -> dict[str, np.ndarray]:
+def _computed_forms(model_name: str, implied: bool) -> dict[str, np.ndarray]:
     model, memory = oracle_model(model_name)[1], prepared(model_name, "float64")
-    stages = [stage for stage in STAGES if stage.name not in WITHOUT_FORM and serves(stage, model)]
-    alone = [s for s in stages if not follows_from_the_state(s, RETURNS.get(s.name, s.writes))]
-    forms = {stage.name: stage.load_jax() for stage in alone}
+    alone = [stage for stage in STAGES if runs_alone(stage) and serves(stage, model)]
+    forms = {stage.name: stage.load_jax() for stage in alone if is_implied(model_name, stage) == implied}
     names = {stage: tuple(inspect.signature(form).parameters)[1:] for stage, form in forms.items()}
     inputs = {name: ref_input(name, memory) for name in sorted({n for own in names.values() for n in own})}
 
@@ -170,7 +202,7 @@ def by_jax(stage: Stage, model_name: str, memory: Memory) -> Fields:
     if follows_from_the_state(stage, returned):
         out = {name: evaluated(model_name, memory, name) for name in returned}
     else:
-        found = forms_alone(model_name)
+        found = forms_alone(model_name, is_implied(model_name, stage))
         out = {name: found[f"{stage.name} {k}"] for k, name in enumerate(returned)}
         assert f"{stage.name} {len(returned)}" not in found
     if stage.name in ("constraint", "constraint_general"):

@@ -16,22 +16,17 @@ from simengine.model.support import INTEGRATORS
 from simengine.physics.stage import Stage
 from simengine.plan import catalogue
 from simengine.plan.stages import (
-    ACC_BIAS,
     ACTIVATION,
     ACTUATION,
     ACTUATION_GENERAL,
     PASSIVE,
     PASSIVE_GENERAL,
     RK4,
-    RNE_POST_GENERAL,
     SENSOR_ACC,
     SENSOR_DISTANCE,
     SENSOR_POS,
     SENSOR_VEL,
-    SOLVERS,
     STAGES,
-    TRANSMISSION,
-    UNCONSTRAINED,
 )
 from simengine.state.fields import FIELD, STATUS
 from tests.helpers.oracle import COMMON_PAIRS, coverage, oracle_model
@@ -47,21 +42,18 @@ from tests.stages.harness_chain import (
     serves,
     single,
 )
-from tests.stages.harness_expected import Fields, expected, owner
+from tests.stages.harness_expected import Fields, expected, in_mujoco, is_implied, owner
 from tests.stages.harness_mujoco import mujoco_expected, sensor_entries, stepped
 from tests.stages.special_positions import SPECIAL
 
 CASES = [(stage, 0) for stage in STAGES] + [(s, k) for s in (RK4, ACTIVATION) for k in (1, 2, 3)]
 ON_MODELS = [(name, *case) for name in MODELS for case in CASES if serves(case[0], oracle_model(name)[1])]
-stages_on_models = pytest.mark.parametrize(
-    ("name", "stage", "rk_stage"), ON_MODELS, ids=[f"{name}-{stage.name}{k or ''}" for name, stage, k in ON_MODELS]
-)
+CASE_IDS = [f"{name}-{stage.name}{k or ''}" for name, stage, k in ON_MODELS]
+stages_on_models = pytest.mark.parametrize(("name", "stage", "rk_stage"), ON_MODELS, ids=CASE_IDS)
 models = pytest.mark.parametrize("name", MODELS)
 dtypes = pytest.mark.parametrize("dtype", ["float64", "float32"])
 one_dtype = pytest.mark.parametrize("dtype", ["float32"])  # which words a stage touches depends on no precision
 in_double = pytest.mark.parametrize("dtype", ["float64"])  # float32 is compared with MuJoCo, here it is the two forms
-
-OWN = (UNCONSTRAINED, ACC_BIAS, ACTIVATION)
 
 
 def own_integrator(name: str) -> str:
@@ -69,17 +61,7 @@ def own_integrator(name: str) -> str:
     return oracle_model(name)[1].opt_integrator
 
 
-def is_part(name: str, stage: Stage) -> bool:
-    """Whether a stage computes a part of MuJoCo's field, to which others add theirs or which others improve."""
-    if oracle_model(name)[1].opt_noslip_iterations and stage.name in ("noslip", *SOLVERS):
-        return True
-    if stage is TRANSMISSION and oracle_model(name)[1].has_adhesion:
-        return True
-    of_tendons = (PASSIVE, PASSIVE_GENERAL, RNE_POST_GENERAL)
-    return stage in of_tendons and oracle_model(name)[1].npath > 0
-
-
-ORACLE = [(name, stage) for name, stage, k in ON_MODELS if k == 0 and stage not in OWN and not is_part(name, stage)]
+ORACLE = [(name, stage) for name, stage, k in ON_MODELS if k == 0 and in_mujoco(name, stage)]
 """Stages whose results MuJoCo has, for every world."""
 
 TOLERANCE = {"contact": (1e-8, 1e-4), "row": (1e-8, 2e-4), "solution": (1e-6, 2e-3), "smooth": (1e-9, 5e-5)}
@@ -254,7 +236,13 @@ def _worlds(memory: Memory, name: str) -> np.ndarray:
     return np.arange(entries) % memory.num_worlds if space == "column" else np.arange(entries)
 
 
-@stages_on_models
+@pytest.mark.parametrize(
+    ("name", "stage", "rk_stage"),
+    [
+        pytest.param(*case, marks=[pytest.mark.slow] if is_implied(*case[:2]) else [], id=case_id)
+        for case, case_id in zip(ON_MODELS, CASE_IDS, strict=True)
+    ],
+)
 @in_double
 def test_agrees_with_the_jax_form(name: str, dtype: str, stage: Stage, rk_stage: int) -> None:
     memory = prepared(name, dtype)
