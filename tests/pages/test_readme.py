@@ -1,4 +1,4 @@
-"""The README: its commands and programs run, its links lead somewhere, and it is short."""
+"""The README: its commands and programs run, its links lead somewhere, and it is short. Each folder has one, too."""
 
 from __future__ import annotations
 
@@ -50,6 +50,21 @@ def test_program_runs(number: int, tmp_path: Path) -> None:
 def test_links_lead_to_files() -> None:
     assert pages.missing_links(README) == []
     assert pages.missing_paths(README) == []
+
+
+FOLDERS = ("scheduler", "envs", "training", "configs", "benchmarks", "examples", "tests")
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_folder_says_what_it_holds_and_where_to_read_on(folder: str) -> None:
+    page = ROOT / folder / "README.md"
+    assert pages.missing_links(page) == []
+    assert pages.missing_paths(page) == []
+
+
+def test_the_examples_are_all_named() -> None:
+    named = set(re.findall(r"examples/(\w+\.py)", pages.text_of(ROOT / "examples" / "README.md")))
+    assert named == {path.name for path in (ROOT / "examples").glob("*.py")}
 
 
 def test_the_moving_picture_is_small() -> None:
