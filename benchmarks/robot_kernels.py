@@ -22,9 +22,6 @@ from simengine.cli.bench.peers.ours import Simengine
 from simengine.cli.bench.peers.problem import Named, make_problem
 from simengine.cli.results.result_file import write_json
 
-KEPT = 8
-"""How many kernels of a case are in a result, those that take longest."""
-
 
 def kernels(sim: Simulation, traces: int) -> dict[str, float]:
     """Time of each kernel in a step, the medians of several recorded steps, the longest first [us]."""
@@ -56,9 +53,7 @@ def case(robot: Named, worlds: int, args: argparse.Namespace) -> dict[str, Any]:
             "worlds": worlds,
             "executor": schedule.executor,
             "us_per_step": round(statistics.median(times), 1),
-            "kernels": len(found),
-            "sum_us": round(sum(found.values()), 1),
-            "kernels_us": dict(list(found.items())[:KEPT]),
+            "kernels_us": found,
         }
     except Exception as error:  # a robot that cannot be stepped is a result, too
         return {"model": robot.name, "worlds": worlds, "error": f"{type(error).__name__}: {error}"[:300]}

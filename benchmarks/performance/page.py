@@ -15,9 +15,8 @@ TEMPLATE = Path(__file__).with_name("template.md")
 
 _PILES = ("piles_1_h200", "piles_256_h200", "piles_large_h200")
 _PEER_PILES = "peers/piles_mujoco_warp_h200"
-_ROBOTS = ("peers/robots_mujoco_warp_h200", "robots_h200")
-_ROBOTS_AGAIN = "peers/robots_again_mujoco_warp_h200"
-_ROBOTS_OF_ISLANDS = "peers/robots_islands_mujoco_warp_h100"
+_ROBOTS = "peers/robots_mujoco_warp_h200"
+_ROBOT_KERNELS = "robot_kernels_h200"
 _ROBOTS_ON_CPU = "peers/mujoco_rollout_epyc_2_cores"
 _KINDS_ON_CPU = "peers/kinds_mujoco_rollout_epyc_2_cores"
 _PEER_RUNS = ("peers/six_mujoco_warp_h200", "peers/mixed_mujoco_warp_h200", "peers/mixed_executors_mujoco_warp_h200")
@@ -69,26 +68,27 @@ def _of_models() -> dict[str, str]:
 
 
 def _of_robots() -> dict[str, str]:
-    beside, later = map(load, _ROBOTS)
-    cpu, of_kinds = load(_ROBOTS_ON_CPU), load(_KINDS_ON_CPU)
+    gpu, cpu = robots.Beside(load(_ROBOTS), robots.WARP), robots.Beside(load(_ROBOTS_ON_CPU), robots.ROLLOUT)
+    of_kinds = load(_KINDS_ON_CPU)
     return {
         "kinds_table": kinds.kinds_table(of_kinds),
-        "kinds_held": kinds.held(of_kinds, robots.ENOUGH),
+        "kinds_held": kinds.held(of_kinds, robots.ROLLOUT.enough),
         "kinds_origin": origin(_KINDS_ON_CPU),
-        "cpu_robots_table": robots.cpu_table(cpu),
-        "cpu_robots_held": robots.cpu_held(cpu),
-        "cpu_robots_enough": str(robots.ENOUGH),
-        "cpu_robots_lost": robots.cpu_lost(cpu),
-        "cpu_robots_outside": robots.cpu_outside(cpu),
+        "cpu_robots_table": cpu.table(),
+        "cpu_robots_held": cpu.held(),
+        "cpu_robots_enough": f"{robots.ROLLOUT.enough:g}",
+        "cpu_robots_lost": cpu.lost(),
+        "cpu_robots_outside": cpu.outside(robots.OURS),
         "cpu_robots_origin": origin(_ROBOTS_ON_CPU),
-        "public_robots_table": robots.robots_table(beside, later),
-        "public_robots_lost": robots.lost(beside),
-        "public_robots_lost_later": robots.lost(robots.with_later(beside, later)),
-        "public_robots_origin": origin(*_ROBOTS),
-        "public_robots_again_table": robots.again_table(load(_ROBOTS_AGAIN)),
-        "public_robots_again_origin": origin(_ROBOTS_AGAIN),
-        "public_robots_islands_table": robots.again_table(load(_ROBOTS_OF_ISLANDS)),
-        "public_robots_islands_origin": origin(_ROBOTS_OF_ISLANDS),
+        "public_robots_table": gpu.table(),
+        "public_robots_held": gpu.held(),
+        "public_robots_enough": f"{robots.WARP.enough:g}",
+        "public_robots_lost": gpu.lost(),
+        "public_robots_outside": gpu.outside(robots.OURS),
+        "public_robots_outside_of_peer": gpu.outside(robots.WARP.engine),
+        "public_robots_missed": gpu.missed(load(_ROBOT_KERNELS)),
+        "public_robots_without_result": gpu.without_result(),
+        "public_robots_origin": origin(_ROBOTS, _ROBOT_KERNELS),
     }
 
 

@@ -1,133 +1,168 @@
-"""Robots of public packages beside MuJoCo Warp on a GPU, and beside `mujoco.rollout` on a CPU."""
+"""Robots of public packages beside a peer: MuJoCo Warp on a GPU, `mujoco.rollout` on a CPU."""
 
 from __future__ import annotations
 
-from .markdown import NONE, ratio, speed, table
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from simengine.model.pair_types import PAIR_TYPES
+
+from .markdown import NONE, percent, ratio, speed, table
 from .results import Result, Row
 
-SIZES = (512, 8192)
-_OURS, _PEER = "simengine", "mujoco-warp"
-
-ON_CPU = (64, 1024)
-ENOUGH = 1.5
-_CPU_PEER = "mujoco.rollout"
-
-
-def robots_table(result: Result, later: Result) -> str:
-    """Steps a second of each robot and their ratio to MuJoCo Warp's, errors, and simengine's speed in a later run."""
-    columns = ["robot"]
-    for worlds in SIZES:
-        columns += [f"{worlds:,} worlds", "over MuJoCo Warp", "later, alone"]
-    columns += ["error", "error of MuJoCo Warp"]
-    rows, again = _by_case(result), _by_case(later)
-    lines = []
-    for robot in sorted({row["model"] for row in result["rows"]}):
-        cells = [robot]
-        for worlds in SIZES:
-            ours, peer, alone = (
-                rows.get((robot, worlds, _OURS)),
-                rows.get((robot, worlds, _PEER)),
-                again.get((robot, worlds, _OURS)),
-            )
-            cells += [_speed(ours), _ratio(ours, peer), _speed(alone)]
-        errors = [_error([rows.get((robot, worlds, engine)) for worlds in SIZES]) for engine in (_OURS, _PEER)]
-        lines.append([*cells, *errors])
-    return table(columns, lines)
+OURS = "simengine"
+_PAIRS = "|".join(PAIR_TYPES)
+_GROUPS = {
+    "solvers": re.compile("finish|solve|noslip|constraint|gather|scatter|islands"),
+    "contacts": re.compile(f"collision|list|depth|touch|counting|narrow|position|scan|{_PAIRS}"),
+    "dynamics": re.compile(""),
+}
+"""What kernels do, by their names; the first that fits."""
 
 
-def again_table(result: Result) -> str:
-    """Steps a second of robots that both engines stepped in one run, and their ratio, the least first."""
-    columns = ["robot"]
-    for worlds in SIZES:
-        columns += [f"{worlds:,} worlds", "MuJoCo Warp", "ratio"]
-    rows, lines = _by_case(result), []
-    for robot, _ in sorted(_least_ratios(result, _PEER).items(), key=lambda item: item[1]):
-        cells = [robot]
-        for worlds in SIZES:
-            ours, peer = (rows.get((robot, worlds, engine)) for engine in (_OURS, _PEER))
-            cells += [_speed(ours), _speed(peer), _ratio(ours, peer)]
-        lines.append(cells)
-    return table(columns, lines)
+@dataclass(frozen=True)
+class Peer:
+    """An engine beside which simengine was measured.
+
+    Attributes:
+        engine: its name in results.
+        title: its name on the page.
+        enough: the ratio of speeds at which a robot counts as fast enough.
+        with_error: whether the table has the peer's error, too.
+    """
+
+    engine: str
+    title: str
+    enough: float
+    with_error: bool
 
 
-def cpu_table(result: Result) -> str:
-    """Steps a second of each model and of `mujoco.rollout`, their ratio, and simengine's error, the slowest first."""
-    columns = ["model"]
-    for worlds in ON_CPU:
-        columns += [f"{worlds:,} worlds", "mujoco.rollout", "ratio"]
-    rows, lines = _by_case(result), []
-    for model, _ in sorted(_least_ratios(result).items(), key=lambda item: item[1]):
-        cells = [model]
-        for worlds in ON_CPU:
-            ours, peer = (rows.get((model, worlds, engine)) for engine in (_OURS, _CPU_PEER))
-            cells += [_speed(ours), _speed(peer), _ratio(ours, peer)]
-        lines.append([*cells, _error([rows.get((model, worlds, _OURS)) for worlds in ON_CPU])])
-    return table([*columns, "error"], lines)
+WARP = Peer("mujoco-warp", "MuJoCo Warp", enough=3.0, with_error=True)
+ROLLOUT = Peer("mujoco.rollout", "mujoco.rollout", enough=1.5, with_error=False)
 
 
-def cpu_held(result: Result) -> str:
-    """For how many models the ratio is enough at both numbers of worlds, such as "23 of 38 models"."""
-    least = list(_least_ratios(result).values())
-    return f"{sum(one >= ENOUGH for one in least)} of {len(least)} models"
+class Beside:
+    """A result with both engines, which may lack rows: what the page says of it.
+
+    Args:
+        result: the result file.
+        peer: the other engine.
+    """
+
+    def __init__(self, result: Result, peer: Peer) -> None:
+        self._result, self._peer = result, peer
+        self._rows = {(row["model"], row["worlds"], row["engine"]): row for row in result["rows"]}
+        self._sizes = sorted({worlds for _, worlds, _ in self._rows})
+
+    def table(self) -> str:
+        """The ratio and both speeds for each number of worlds, and errors. The least ratio stands first."""
+        engines = (OURS, self._peer.engine)[: 1 + self._peer.with_error]
+        errors = ["error", f"error of {self._peer.title}"][: len(engines)]
+        columns = ["model", *(f"{worlds:,} worlds" for worlds in self._sizes), *errors]
+        lines = [
+            [
+                model,
+                *(self._speeds(model, worlds) for worlds in self._sizes),
+                *(self._error(model, engine) for engine in engines),
+            ]
+            for model in self._models
+        ]
+        return table(columns, lines)
+
+    def held(self) -> str:
+        """For how many models every ratio that was measured is enough, such as "23 of 38 models"."""
+        least = [min(found) for model in self._models if (found := self._ratios(model))]
+        return f"{sum(one >= self._peer.enough for one in least)} of {len(least)} models"
+
+    def lost(self) -> str:
+        """The cases that are slower than with the peer, such as "aloha_pot at 64 worlds"; "none" without one."""
+        cases = zip(self._cases, self._every_ratio(), strict=True)
+        return ", ".join(f"{model} at {worlds:,} worlds" for (model, worlds), found in cases if found < 1) or "none"
+
+    def outside(self, engine: str) -> str:
+        """In how many cases of an engine a sampled world is further from MuJoCo than the tolerance."""
+        agree = [row["agrees"] for (_, _, of), row in self._rows.items() if of == engine and "agrees" in row]
+        return f"{agree.count(False)} of {len(agree)} cases"
+
+    def without_result(self) -> str:
+        """The cases that an engine did not finish, each with the reason, as a paragraph; empty without one."""
+        titles = {OURS: OURS, self._peer.engine: self._peer.title}
+        lines = [
+            f"- {title}, {model}, {worlds:,} worlds: {self._reason(model, worlds, engine)}"
+            for model, worlds in self._cases
+            for engine, title in titles.items()
+            if self._speed(model, worlds, engine) is None
+        ]
+        return "\n".join(["These cases have no result:", "", *lines]) if lines else ""
+
+    def missed(self, kernels: Result) -> str:
+        """A list of the cases whose ratio is not enough, each with what its kernels do and the longest of them.
+
+        Args:
+            kernels: a result of `benchmarks.robot_kernels`. A case without a row there has its ratio alone.
+        """
+        known = {(row["model"], row["worlds"]): row for row in kernels["rows"] if "kernels_us" in row}
+        lines = []
+        for case, found in zip(self._cases, self._every_ratio(), strict=True):
+            if found < self._peer.enough:
+                lines.append(f"- {case[0]}, {case[1]:,} worlds, {ratio(found)}{_shares(known.get(case))}")
+        return "\n".join(lines) or "- none"
+
+    @cached_property
+    def _models(self) -> list[str]:
+        models = {model for model, _, _ in self._rows}
+        return sorted(models, key=lambda model: (min(self._ratios(model), default=float("inf")), model))
+
+    @cached_property
+    def _cases(self) -> list[tuple[str, int]]:
+        return [(model, worlds) for model in self._models for worlds in self._sizes]
+
+    def _every_ratio(self) -> Iterator[float]:
+        """The ratio of each case; not a number where an engine has no speed, which compares as false."""
+        for case in self._cases:
+            found = self._ratio(*case)
+            yield float("nan") if found is None else found
+
+    def _ratios(self, model: str) -> list[float]:
+        return [found for worlds in self._sizes if (found := self._ratio(model, worlds)) is not None]
+
+    def _ratio(self, model: str, worlds: int) -> float | None:
+        ours, peer = (self._speed(model, worlds, engine) for engine in (OURS, self._peer.engine))
+        return None if ours is None or peer is None else ours / peer
+
+    def _speeds(self, model: str, worlds: int) -> str:
+        both = (_or_none(speed, self._speed(model, worlds, engine)) for engine in (OURS, self._peer.engine))
+        return f"{_or_none(ratio, self._ratio(model, worlds))} ({', '.join(both)})"
+
+    def _speed(self, model: str, worlds: int, engine: str) -> float | None:
+        return self._rows.get((model, worlds, engine), {}).get("steps_per_s")
+
+    def _error(self, model: str, engine: str) -> str:
+        rows = [self._rows.get((model, worlds, engine), {}) for worlds in self._sizes]
+        errors = [row["qacc_error_median"] for row in rows if "qacc_error_median" in row]
+        return f"{max(errors):.0e}" if errors else NONE
+
+    def _reason(self, model: str, worlds: int, engine: str) -> str:
+        row, absent = self._rows.get((model, worlds, engine), {}), self._result.get("absent", {})
+        said = row.get("error") or absent.get(model) or absent.get(engine)
+        return f'"{said}"' if said else "the command ended before it had a result"
 
 
-def cpu_lost(result: Result) -> str:
-    """The models that are slower than with the peer at one number of worlds or more, such as "aloha_pot"."""
-    return ", ".join(sorted(model for model, one in _least_ratios(result).items() if one < 1)) or "none"
+def _shares(row: Row | None) -> str:
+    """What the kernels of a case do, by their shares of the time of all, and the longest of them."""
+    if row is None:
+        return ""
+    kernels: dict[str, float] = row["kernels_us"]
+    whole, groups = sum(kernels.values()), dict.fromkeys(_GROUPS, 0.0)
+    for name, us in kernels.items():
+        groups[next(group for group, names in _GROUPS.items() if names.search(name))] += us
+    most_first = sorted(groups.items(), key=lambda item: -item[1])
+    shown = ", ".join(f"{group} {percent(us / whole)}" for group, us in most_first)
+    longest = max(kernels, key=lambda name: kernels[name])
+    return f": {shown}; `{longest}` {percent(kernels[longest] / whole)}"
 
 
-def cpu_outside(result: Result) -> str:
-    """The cases of which a sampled world is further from MuJoCo than the tolerance, such as "dog at 1,024 worlds"."""
-    cases = [f"{row['model']} at {row['worlds']:,} worlds" for row in result["rows"] if row.get("agrees") is False]
-    return ", ".join(sorted(cases)) or "none"
-
-
-def _least_ratios(result: Result, peer: str = _CPU_PEER) -> dict[str, float]:
-    least: dict[str, float] = {}
-    for row in result["rows"]:
-        if row["engine"] == peer:
-            least[row["model"]] = min(row["ratio"], least.get(row["model"], row["ratio"]))
-    return least
-
-
-def ratios(result: Result, worlds: int) -> list[float]:
-    """Speeds of simengine over those of MuJoCo Warp, of each robot for which both have one, the least first."""
-    rows = _by_case(result)
-    found = []
-    for robot in {row["model"] for row in result["rows"]}:
-        ours, peer = rows.get((robot, worlds, _OURS)), rows.get((robot, worlds, _PEER))
-        if ours and peer and "steps_per_s" in ours and "steps_per_s" in peer:
-            found.append(ours["steps_per_s"] / peer["steps_per_s"])
-    return sorted(found)
-
-
-def lost(result: Result) -> str:
-    """How many robots are slower than with MuJoCo Warp, such as "7 of 23 with 512 worlds and 13 of 22 with 8,192"."""
-    counts = [(sum(one < 1 for one in ratios(result, worlds)), len(ratios(result, worlds))) for worlds in SIZES]
-    (few, of_few), (many, of_many) = counts
-    return f"{few} of {of_few} with {SIZES[0]:,} worlds and {many} of {of_many} with {SIZES[1]:,}"
-
-
-def with_later(result: Result, later: Result) -> Result:
-    """A result with simengine's rows of a later run in place of its own."""
-    peers = [row for row in result["rows"] if row["engine"] != _OURS]
-    return {**result, "rows": [*peers, *later["rows"]]}
-
-
-def _by_case(result: Result) -> dict[tuple[str, int, str], Row]:
-    return {(row["model"], row["worlds"], row["engine"]): row for row in result["rows"]}
-
-
-def _speed(row: Row | None) -> str:
-    return speed(row["steps_per_s"]) if row and "steps_per_s" in row else NONE
-
-
-def _ratio(ours: Row | None, peer: Row | None) -> str:
-    if not ours or not peer or "steps_per_s" not in ours or "steps_per_s" not in peer:
-        return NONE
-    return ratio(ours["steps_per_s"] / peer["steps_per_s"])
-
-
-def _error(rows: list[Row | None]) -> str:
-    errors = [row["qacc_error_median"] for row in rows if row and "qacc_error_median" in row]
-    return f"{max(errors):.0e}" if errors else NONE
+def _or_none(shown: Callable[[float], str], number: float | None) -> str:
+    return NONE if number is None else shown(number)

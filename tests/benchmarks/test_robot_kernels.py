@@ -12,9 +12,8 @@ from simengine.cli.bench.peers.ours import Simengine
 
 
 def test_kernels_of_a_case_stand_in_the_order_of_their_times(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(robot_kernels, "KEPT", 2)
     file = tmp_path / "kernels.json"
     effort = ["--backend", "host", "--warmup", "2", "--steps", "2", "--traces", "1", "--json", str(file)]
     assert robot_kernels.main(["ant", "--worlds", "2", "3", *effort]) == 0
@@ -23,9 +22,8 @@ def test_kernels_of_a_case_stand_in_the_order_of_their_times(
     assert [(row["model"], row["worlds"]) for row in rows] == [("ant", 2), ("ant", 3)]
     for row in rows:
         times = list(row["kernels_us"].values())
-        assert len(times) == 2 < row["kernels"]
+        assert len(times) > 2
         assert times == sorted(times, reverse=True)
-        assert sum(times) < row["sum_us"]
         assert row["us_per_step"] > 0
 
 
