@@ -151,7 +151,8 @@ DEVICE_CALL real gjk(const Difference& d, real most, Simplex& s, real* normal, b
       if (k == place) next.renew(k);
     }
     // in thin tetrahedra rounding may put it inside although the cores are apart
-    if (!(bound > TOUCH_TOLERANCE * d.scale) && holds_origin(next)) {
+    if (!(bound > TOUCH_TOLERANCE * d.scale) && holds_origin(next) &&
+        !in_a_plane(next.w[0], next.w[1], next.w[2], next.w[3], d.scale)) {
 #if !SIMENGINE_GPU
       s = next;
       s.around = true;

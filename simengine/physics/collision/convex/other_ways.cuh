@@ -10,7 +10,6 @@
 #define WAYS_NEAR R(0.99)  // cosine between directions that are near each other
 #define WAYS_STEPS 8
 #define WAYS_AROUND R(0.02)  // [rad] from a direction to those of the support points around it
-#define WAYS_FLOOR R(0.05)   // least curvature of a step, relative to the depth
 
 // The face with the least distance, the first of several, whose normal is near none of the directions that were tried;
 // EPA_FACES if that distance is not below `most`.
@@ -48,7 +47,7 @@ DEVICE void moved_by(const real* n, const real (*t)[3], real a, real b, real* ou
 // One step of Newton's method downhill: the Hessian's eigenvalues are taken as positive, and the step is halved until
 // the support function falls. Returns false if it does not.
 DEVICE_APART bool step_down(const Difference& d, real* n, real* h) {
-  real t[2][3], w[3], H[3], trial[3];
+  real t[2][3], w[3], H[3], step[2], trial[3];
   tangents_of(n, t);
   support(d, n, w);
   *h = dot3(w, n);
@@ -56,23 +55,11 @@ DEVICE_APART bool step_down(const Difference& d, real* n, real* h) {
     const real *u = t[i == 2], *v = t[i > 0];
     H[i] = curvature(d.a, n, u, v) + curvature(d.b, n, u, v) - (i == 1 ? R(0.0) : *h);
   }
-  // eigenvectors of the entries 00, 01 and 11
-  const real half = R(0.5) * (H[0] - H[2]), mean = R(0.5) * (H[0] + H[2]);
-  const real far = sqrt_(fma_(half, half, H[1] * H[1])), floor = WAYS_FLOOR * abs_(*h);
-  real c = half + far, s = H[1];
-  if (half < 0) {
-    c = H[1];
-    s = far - half;
-  }
-  const real length = sqrt_(fma_(c, c, s * s));
-  c = length > MJMINVAL ? c / length : R(1.0);
-  s = length > MJMINVAL ? s / length : R(0.0);
-  const real g0 = dot3(t[0], w), g1 = dot3(t[1], w);
-  const real first = -(c * g0 + s * g1) / max_(abs_(mean + far), floor);
-  const real second = -(c * g1 - s * g0) / max_(abs_(mean - far), floor);
-  real a = clamp_(first, R(-0.5), R(0.5)), b = clamp_(second, R(-0.5), R(0.5));
+  const real g[2] = {dot3(t[0], w), dot3(t[1], w)};
+  step_downhill(H, g, LEAST_BEND * abs_(*h), step);
+  real a = clamp_(step[0], R(-0.5), R(0.5)), b = clamp_(step[1], R(-0.5), R(0.5));
   ROLLED for (int k = 0; k < 4; ++k) {
-    moved_by(n, t, c * a - s * b, s * a + c * b, trial);
+    moved_by(n, t, a, b, trial);
     const real other = reach(d, trial);
     if (other < *h) {
       for (int i = 0; i < 3; ++i) n[i] = trial[i];

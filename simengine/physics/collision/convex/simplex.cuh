@@ -9,6 +9,7 @@
 #define GJK_TOLERANCE R(1e-13)
 #define TOUCH_TOLERANCE R(1e-9)
 #endif
+#define POINTS_OFF 16  // units in the last place of the scale by which support points may be off
 #define GJK_ITERATIONS 64
 #define EPA_VERTICES 48
 
@@ -33,6 +34,21 @@ struct Simplex {
 #endif
   }
 };
+
+// Whether four support points are in a plane, up to rounding, which then decides what their tetrahedron contains. Edges
+// that are parallel in both shapes, or two edges of the same two vertices, give such points. `scale` is that of the
+// difference, of which each coordinate is off by some units in the last place.
+DEVICE_CALL bool in_a_plane(const real* a, const real* b, const real* c, const real* d, real scale) {
+  real ab[3], ac[3], ad[3], across[3];
+  for (int i = 0; i < 3; ++i) {
+    ab[i] = b[i] - a[i];
+    ac[i] = c[i] - a[i];
+    ad[i] = d[i] - a[i];
+  }
+  cross3(across, ab, ac);
+  const real volume = abs_(dot3(across, ad)), b2 = dot3(ab, ab), c2 = dot3(ac, ac), d2 = dot3(ad, ad);
+  return !(volume > POINTS_OFF * REAL_EPS * scale * sqrt_(b2 * c2 + c2 * d2 + d2 * b2));
+}
 
 // The vertex of the flat part of shape `body` (0 or 1) that support point k has.
 DEVICE_CALL int simplex_vertex(const Shape& s, const Simplex& simplex, int k, int body) {

@@ -194,7 +194,8 @@ DEVICE_CALL real gjk_in_vectors(const Difference& d, real most, Simplex& s, real
     put_corner(corners, place, d, w, dir);
     const FourPoints points = points_of(corners);
     // in thin tetrahedra rounding may put it inside although the cores are apart
-    if (!(bound > TOUCH_TOLERANCE * d.scale) && hold_origin(points)) {
+    if (!(bound > TOUCH_TOLERANCE * d.scale) && hold_origin(points) &&
+        !in_a_plane(corners.w[0], corners.w[1], corners.w[2], corners.w[3], d.scale)) {
       end_corners(corners, s);
       s.around = true;
       return 0;

@@ -50,7 +50,7 @@ DEVICE_CALL bool end_search(const Difference& d, const real* origin, real margin
                             Kinks& kinks, Contact* out) {
   real p1[3], p2[3];
   const real radii = d.a.radius + d.b.radius;
-  kinks.number = 0;
+  kinks = no_kinks();
   if (is_segment_cylinder(d)) {
     const real cores = segment_cylinder(d, normal, p1);
     if (cores - radii > margin) return false;

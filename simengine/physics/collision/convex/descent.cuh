@@ -1,0 +1,204 @@
+// Steps from a direction to one with a smaller depth, along which chosen kinks stay active; see polish.cuh.
+#pragma once
+
+#define POLISH_STEPS 8
+#define LEAST_BEND R(0.05)  // least curvature of a step downhill, relative to the depth
+#define SETTLED R(1e-3)  // size of a step of Newton's method; larger ones do not end at a minimum
+#define REACH_ERROR (4 * REAL_EPS)  // relative to the scale: by how much rounding changes a reach
+
+struct Kinks {
+  int number;
+  real edge[2][3];  // unit vectors
+  int body[2];      // the body that each edge belongs to: 0 or 1
+  bool unseen[2];   // whether the support points of a body do not show a kink of it
+};
+
+DEVICE Kinks no_kinks() {
+  Kinks kinks;
+  kinks.number = 0;
+  kinks.unseen[0] = kinks.unseen[1] = false;
+  return kinks;
+}
+
+DEVICE_APART void add_kink(Kinks& k, const real* edge, int body) {
+  real e[3] = {edge[0], edge[1], edge[2]};
+  const real length = normalize3(e);
+  if (k.number == 2 || !(length > MJMINVAL)) return;
+  if (k.number == 1) {
+    const real along = dot3(e, k.edge[0]);
+    if (1 - along * along < R(1e-4)) return;
+  }
+  for (int i = 0; i < 3; ++i) k.edge[k.number][i] = e[i];
+  k.body[k.number++] = body;
+}
+
+// Add the edges of a body between two vertices of its flat part.
+DEVICE_APART void add_edges(const Shape& s, int first, int vertex, int body, Kinks& kinks) {
+  real edge[3];
+  if (vertex == first) return;
+  if (s.hull.nvert) {
+    real from[3], to[3];
+    flat_point(s, first, from);
+    flat_point(s, vertex, to);
+    for (int i = 0; i < 3; ++i) to[i] -= from[i];
+    to_world(edge, s.mat, to);
+    add_kink(kinks, edge, body);
+    return;
+  }
+  for (int i = 0; i < 3; ++i) {
+    if (!((vertex ^ first) >> i & 1) || !(s.box[i] > 0)) continue;
+    mat_col(edge, s.mat, i);
+    add_kink(kinks, edge, body);
+  }
+}
+
+// Edges e of a body for which n.e changes sign among the support directions that have weight.
+DEVICE_APART void find_kinks(const Shape& s, const Simplex& simplex, int body, Kinks& kinks) {
+  int first = -1;
+  ROLLED for (int k = 0; k < 4; ++k) {
+    if (!simplex.used[k]) continue;
+    const int vertex = simplex_vertex(s, simplex, k, body);
+    if (first < 0) first = vertex;
+    add_edges(s, first, vertex, body, kinks);
+  }
+}
+
+// Add the edges of a body across which support points change from one direction to another.
+DEVICE_APART void find_crossed(const Shape& s, const real* from, const real* to, int body, Kinks& kinks) {
+  real local[2][3];
+  to_local(local[0], s.mat, from);
+  to_local(local[1], s.mat, to);
+  for (int k = 0; k < 2; ++k) {
+    for (int i = 0; i < 3; ++i) local[k][i] *= body ? R(-1.0) : R(1.0);
+  }
+  const int before = kinks.number;
+  add_edges(s, flat_vertex(s, local[0]), flat_vertex(s, local[1]), body, kinks);
+  kinks.unseen[body] |= kinks.number > before;
+}
+
+// u' h'' v of a body's ellipsoid part, for tangents u and v.
+DEVICE_APART real curvature(const Shape& s, const real* n, const real* u, const real* v) {
+  if (!has_round(s)) return 0;
+  real nl[3], ul[3], vl[3], q[3];
+  to_local(nl, s.mat, n);
+  to_local(ul, s.mat, u);
+  to_local(vl, s.mat, v);
+  const real height = round_point(s, nl, q);
+  if (!(height > MJMINVAL)) return 0;
+  real sum = 0;
+  for (int i = 0; i < 3; ++i) sum = fma_(s.round[i] * ul[i], s.round[i] * vl[i], sum);
+  return (sum - dot3(q, ul) * dot3(q, vl)) / height;
+}
+
+// Whether the reach along `dir` is above a height, by more than rounding errors, because a support point of the simplex
+// is. That costs less than the support point along `dir`. On a GPU it would be one more turn of the lanes.
+DEVICE bool reaches_above(const Difference& d, const Simplex& s, const real* dir, real height) {
+  if (SIMENGINE_GPU) return false;
+  real most = -REAL_MAX;
+  for (int k = 0; k < 4; ++k) most = max_(most, dot3(s.w[k], dir));
+  return most > height + REACH_ERROR * d.scale;
+}
+
+// A step against a gradient g, with the eigenvalues of the Hessian taken as positive, and as at least `floor`. H holds its
+// entries 00, 01 and 11.
+DEVICE_APART void step_downhill(const real* H, const real* g, real floor, real* step) {
+  const real half = R(0.5) * (H[0] - H[2]), mean = R(0.5) * (H[0] + H[2]);
+  const real far = sqrt_(fma_(half, half, H[1] * H[1]));
+  real c = half + far, s = H[1];
+  if (half < 0) {
+    c = H[1];
+    s = far - half;
+  }
+  const real length = sqrt_(fma_(c, c, s * s));
+  c = length > MJMINVAL ? c / length : R(1.0);
+  s = length > MJMINVAL ? s / length : R(0.0);
+  const real first = -(c * g[0] + s * g[1]) / max_(abs_(mean + far), floor);
+  const real second = -(c * g[1] - s * g[0]) / max_(abs_(mean - far), floor);
+  step[0] = c * first - s * second;
+  step[1] = s * first + c * second;
+}
+
+// One step of Newton's method; returns its size, or zero if there is none. `bent` says whether to step downhill, too,
+// where the Hessian is not positive. The directions perpendicular to n, and to
+// the kink if there is one, are free. `before` becomes h(n) before the step.
+DEVICE_APART real newton_step(const Difference& d, const Kinks& kinks, bool bent, real* n,
+                              real* before) {
+  real t[2][3], w[3];
+  const int tangents = 2 - kinks.number;
+  if (kinks.number == 1) {
+    cross3(t[0], n, kinks.edge[0]);
+  } else {
+    const real x = abs_(n[0]), y = abs_(n[1]), z = abs_(n[2]);
+    real axis[3] = {R(0.0), R(0.0), R(0.0)};
+    axis[x <= y && x <= z ? 0 : y <= z ? 1 : 2] = 1;
+    cross3(t[0], n, axis);
+  }
+  normalize3(t[0]);
+  cross3(t[1], n, t[0]);
+  support(d, n, w);
+  const real h = *before = dot3(w, n);
+  real g[2], H[3], step[2] = {R(0.0), R(0.0)};
+  for (int i = 0; i < 2; ++i) g[i] = dot3(t[i], w);
+  for (int i = 0; i < 3; ++i) {
+    const real *u = t[i == 2], *v = t[i > 0];
+    H[i] = curvature(d.a, n, u, v) + curvature(d.b, n, u, v) - (i == 1 ? R(0.0) : h);
+  }
+  // H holds the entries 00, 01 and 11 of the Hessian
+  const real det = H[0] * H[2] - H[1] * H[1], floor = LEAST_BEND * abs_(h);
+  const bool convex = H[0] > 0 && (tangents == 1 || det > R(1e-6) * H[0] * abs_(H[2]));
+  if (!convex && !(bent && max_(H[0], tangents == 1 ? H[0] : H[2]) + h > floor)) return R(0.0);
+  if (tangents == 1) {
+    step[0] = -g[0] / (convex ? H[0] : max_(-H[0], floor));
+  } else if (convex) {
+    step[0] = (H[1] * g[1] - H[2] * g[0]) / det;
+    step[1] = (H[1] * g[0] - H[0] * g[1]) / det;
+  } else {
+    step_downhill(H, g, floor, step);
+  }
+  for (int k = 0; k < 2; ++k) step[k] = clamp_(step[k], R(-0.3), R(0.3));
+  for (int i = 0; i < 3; ++i) n[i] = fma_(step[1], t[1][i], fma_(step[0], t[0][i], n[i]));
+  normalize3(n);
+  return abs_(step[0]) + abs_(step[1]);
+}
+
+// The best direction for a choice of active kinks, found from n. Beyond a kink that is not among the chosen ones, steps
+// may lead to and fro for ever. If they do not settle, and there are `rounds` for it, they are made again, and one to a
+// larger h is cut to a quarter. Returns whether they lead to and fro at last, between the directions `sides`.
+DEVICE_APART bool best_direction(const Difference& d, const Simplex& s, const Kinks& kinks, const real* n, real slack,
+                                int rounds, real* trial, real (*sides)[3]) {
+  if (kinks.number == 2) {
+    cross3(trial, kinks.edge[0], kinks.edge[1]);
+    const real side = dot3(trial, n);
+    for (int i = 0; i < 3; ++i) trial[i] = side < 0 ? -trial[i] : trial[i];
+    normalize3(trial);
+    return false;
+  }
+  const real along = kinks.number == 1 ? dot3(n, kinks.edge[0]) : R(0.0);
+  for (int i = 0; i < 3; ++i) trial[i] = kinks.number == 1 ? fma_(-along, kinks.edge[0][i], n[i]) : n[i];
+  normalize3(trial);
+  // the Hessian of cores without a smooth part is -h I, with which those that overlap have no step to make
+  if (!has_round(d.a) && !has_round(d.b) && reaches_above(d, s, trial, R(0.0))) return false;
+  const real start[3] = {trial[0], trial[1], trial[2]};
+  ROLLED for (int cut = 0; cut < rounds; ++cut) {
+    real from[3], least = REAL_MAX, moved = R(0.0);
+    for (int i = 0; i < 3; ++i) from[i] = trial[i] = start[i];
+    ROLLED for (int k = 0; k < POLISH_STEPS * (1 + cut); ++k) {
+      real h, here[3] = {trial[0], trial[1], trial[2]};
+      moved = newton_step(d, kinks, rounds > 1, trial, &h);
+      for (int i = 0; i < 3; ++i) {
+        sides[0][i] = here[i];
+        sides[1][i] = cut && h > least + slack ? from[i] : trial[i];
+      }
+      if (cut && h > least + slack) {
+        for (int i = 0; i < 3; ++i) trial[i] = fma_(R(0.25), here[i] - from[i], from[i]);
+        normalize3(trial);
+        continue;
+      }
+      if (!(moved > 4 * REAL_EPS)) return false;
+      for (int i = 0; i < 3; ++i) from[i] = here[i];
+      least = h;
+    }
+    if (moved < SETTLED) break;
+  }
+  return true;
+}
