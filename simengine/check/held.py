@@ -1,9 +1,9 @@
 """MuJoCo's forward dynamics, with the values rounded that an engine stores between its stages.
 
-With any formulas, an engine of a given precision rounds the poses and velocities of bodies, the inertia matrix, the
-constraint rows and the forces on dofs when it stores them; poses and velocities are rounded at every joint of a chain.
-Where shapes almost coincide, the inertia matrix is nearly singular, or large forces balance, this alone changes the
-results far more than rounding the state does.
+An engine of a given precision rounds the poses and velocities of bodies, their inertia about the com of their tree, the
+inertia matrix, the constraint rows and the forces on dofs when it stores them; poses and velocities are rounded at every
+joint of a chain. Where shapes almost coincide, the inertia matrix is nearly singular, a com is far from a body, or large
+forces balance, this alone changes the results far more than rounding the state does.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def forward_with_rounded(
     unit: Unit,
     sort: Callable[[mujoco.MjData], None] | None = None,
 ) -> bool:
-    """`mj_forward` on the state in `data`, with poses, velocities, inertia matrix, rows and forces moved by units.
+    """`mj_forward` on the state in `data`, with poses, velocities, inertia, rows and forces moved by units.
 
     Args:
         mj: the model.
@@ -89,6 +89,7 @@ def forward_with_rounded(
             held = getattr(data, name)
             held[:] = unit.moved(held, often=depth[body])
     mujoco.mj_comPos(mj, data)
+    data.cinert[:] = unit.moved(data.cinert)
     mujoco.mj_camlight(mj, data)
     mujoco.mj_tendon(mj, data)
     mujoco.mj_makeM(mj, data)

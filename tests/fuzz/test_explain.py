@@ -69,6 +69,38 @@ def test_rounding_of_forces_counts_where_it_also_swaps_contacts() -> None:
         assert changes["efc_J"] < 1e-4
 
 
+@pytest.mark.parametrize(("along", "steady"), [(0.1, True), (95.0, False)])
+def test_rounding_of_inertia_about_a_com_counts_where_the_com_is_far(along: float, steady: bool) -> None:
+    case = read(CORPUS / "far_along_a_slide.xml")
+    model, _ = comparable(load_model(mujoco.MjModel.from_xml_string(case.text)), case.seed)
+    found = {}
+    for dtype in ("float32", "float64"):
+        oracle, rest = Oracle(model.mj, dtype), Sampler(model.mj, 0).random()
+        qpos = np.array([0.5, along, 0.25, 0.5, -0.25, 0.5, 0.25, 0.5])
+        state = rest._replace(qpos=qpos, qvel=0 * rest.qvel)
+        oracle.forward(state)
+        evaluation = Evaluation(state, collect(oracle.mj, oracle.data), oracle.touched())
+        found[dtype] = Perturbed(model, oracle, dtype).of_forward(evaluation)
+    assert (found["float32"]["qacc_smooth"] < 1e-3) == steady, found["float32"]["qacc_smooth"]
+    assert found["float32"]["xpos"] < 1e-5
+    assert found["float64"]["qacc_smooth"] < 1e-6
+
+
+@pytest.mark.parametrize("field", ["qacc", "qM"])
+def test_wrong_dynamics_are_a_finding_where_a_com_is_near(field: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    near = read(CORPUS / "far_along_a_slide.xml").text.replace('range="-120 120"', 'range="-0.3 0.3"')
+    near = near.replace('<joint type="slide" />', '<joint type="slide" range="-0.3 0.3" />')
+    assert judged(near, "float32").kind == "agrees"
+    forward = Simulation.forward
+
+    def wrong(sim: Simulation) -> None:
+        forward(sim)
+        np.asarray(sim.field(field))[:] *= 1.2
+
+    monkeypatch.setattr(Simulation, "forward", wrong)
+    assert f"{field} in float32" in judged(near, "float32").fields
+
+
 DEEP = """
 <mujoco><worldbody><geom size="20 20 0.12" type="capsule"/><body><geom size="0.05 0.2"/><body pos="0 0 -0.2">
   <joint axis="0 -1 0"/><geom pos="0 0 -0.23" size="0.05 0.23" type="cylinder"/></body></body></worldbody></mujoco>"""
