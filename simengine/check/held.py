@@ -1,9 +1,9 @@
 """MuJoCo's forward dynamics, with the values rounded that an engine stores between its stages.
 
-An engine of a given precision rounds the poses and velocities of bodies, their inertia about the com of their tree, the
-inertia matrix, the constraint rows and the forces on dofs when it stores them; poses and velocities are rounded at every
-joint of a chain. Where shapes almost coincide, the inertia matrix is nearly singular, a com is far from a body, or large
-forces balance, this alone changes the results far more than rounding the state does.
+An engine of a given precision rounds the poses and velocities of bodies, their inertia about the com of their tree,
+the inertia matrix, the constraint rows and the forces on dofs when it stores them; poses and velocities are rounded at
+every joint of a chain. Where shapes almost coincide, the inertia matrix is nearly singular, a com is far from a body,
+or large forces balance, this alone changes the results far more than rounding the state does.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pairs of convex shapes in thousands of random poses: every contact is MuJoCo's, or as near by the shapes themselves."""
+"""Pairs of convex shapes in random poses: every contact is MuJoCo's, or as near by the shapes themselves."""
 
 from __future__ import annotations
 
