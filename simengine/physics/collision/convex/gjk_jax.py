@@ -12,6 +12,7 @@ from simengine.physics.collision.convex.shape_jax import Pair, support, unit
 from simengine.physics.math.vector_jax import cross, dot
 
 ITERATIONS = 64
+POINTS_OFF = 16  # units in the last place of the scale by which support points may be off
 _TRIANGLES = np.array([[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]])
 _EDGES = np.array([[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]])
 
@@ -74,6 +75,14 @@ def _holds_origin(w: jax.Array) -> jax.Array:
     return ((inside * origin > 0) | ((origin == 0) & (inside != 0))).all()
 
 
+def _in_a_plane(w: jax.Array, scale: jax.Array) -> jax.Array:
+    """Whether four support points (4, 3) are in a plane, up to rounding, which then decides what they contain."""
+    ab, ac, ad = w[1:] - w[0]
+    b2, c2, d2 = dot(ab, ab), dot(ac, ac), dot(ad, ad)
+    off = POINTS_OFF * jnp.finfo(w.dtype).eps * scale * jnp.sqrt(b2 * c2 + c2 * d2 + d2 * b2)
+    return ~(jnp.abs(dot(cross(ab, ac), ad)) > off)
+
+
 def gjk(p: Pair, most: jax.Array) -> tuple[Simplex, jax.Array, jax.Array, jax.Array]:
     """Nearest points of two cores.
 
@@ -103,7 +112,7 @@ def gjk(p: Pair, most: jax.Array) -> tuple[Simplex, jax.Array, jax.Array, jax.Ar
         place = jnp.argmin(simplex.weight)
         points, dirs = simplex.w.at[place].set(w), simplex.dir.at[place].set(direction)
         # in thin tetrahedra rounding may put it inside although the cores are apart
-        inside = ~done & ~(bound > touch * p.scale) & _holds_origin(points)
+        inside = ~done & ~(bound > touch * p.scale) & _holds_origin(points) & ~_in_a_plane(points, p.scale)
         weight, nearer = _nearest(points)
         better = ~done & ~inside & (dot(nearer, nearer) < dot(v, v))
         # rounding ends the search; without a plane between the cores they may overlap
