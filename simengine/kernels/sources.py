@@ -82,7 +82,10 @@ _HEADERS_AFTER_MODEL = (
     "noslip_sweeps.cuh",
 )
 
-_LARGE_HEADERS = ("large.cuh", "large_runs.cuh", "large_hessian.cuh", "large_direct.cuh", "large_pgs.cuh")
+_LARGE_HEADERS = (
+    *("large.cuh", "large_runs.cuh", "large_hessian.cuh", "elimination_order.cuh", "large_sparse.cuh"),
+    *("large_direct.cuh", "large_pgs.cuh"),
+)
 _CONVEX_HEADERS = (
     *("shape.cuh", "simplex.cuh", "prism.cuh", "simplex_vectors.cuh", "gjk.cuh", "descent.cuh", "polish.cuh"),
     *("epa.cuh", "other_ways.cuh", "segment_cylinder.cuh", "solid.cuh", "polygon.cuh"),

@@ -184,6 +184,59 @@ static inline Truths places() {
   return x;
 }
 
+// Vectors of eight entries, for rows of blocks of few dofs.
+typedef REAL Eight __attribute__((vector_size(8 * sizeof(REAL))));
+typedef decltype(Eight{} < Eight{}) EightTruths;
+
+static inline Eight eight(REAL x) { return x - Eight{}; }
+static inline Eight eight_fma(Eight a, Eight b, Eight c) {
+#if __has_builtin(__builtin_elementwise_fma)
+  return __builtin_elementwise_fma(a, b, c);
+#elif defined(__FMA__) && REAL_IS_FLOAT
+  return __builtin_ia32_vfmaddps256(a, b, c);
+#elif VECTOR_BYTES == 64
+  return __builtin_ia32_vfmaddpd512_mask(a, b, c, -1, 4);
+#else
+  Eight out;
+  for (int i = 0; i < 8; ++i) out[i] = OF_REAL(fma)(a[i], b[i], c[i]);
+  return out;
+#endif
+}
+
+// The first `number` words at an address, and zeros behind them; at most eight.
+static inline Eight load_eight(const REAL* from, int number) {
+#if !defined(__clang__) && defined(__AVX512VL__) && REAL_IS_FLOAT
+  return __builtin_ia32_loadups256_mask(from, Eight{}, (unsigned char)((1u << number) - 1u));
+#elif !defined(__clang__) && VECTOR_BYTES == 64 && !REAL_IS_FLOAT
+  return __builtin_ia32_loadupd512_mask(from, Eight{}, (unsigned char)((1u << number) - 1u));
+#else
+  Eight x = {};
+  for (int i = 0; i < number; ++i) x[i] = from[i];
+  return x;
+#endif
+}
+
+// The first `number` words of a vector to an address.
+static inline void store_eight(REAL* to, Eight x, int number) {
+#if !defined(__clang__) && defined(__AVX512VL__) && REAL_IS_FLOAT
+  __builtin_ia32_storeups256_mask(to, x, (unsigned char)((1u << number) - 1u));
+#elif !defined(__clang__) && VECTOR_BYTES == 64 && !REAL_IS_FLOAT
+  __builtin_ia32_storeupd512_mask(to, x, (unsigned char)((1u << number) - 1u));
+#else
+  for (int i = 0; i < number; ++i) to[i] = x[i];
+#endif
+}
+
+// The sum of all entries, in pairs.
+static inline REAL eight_sum(Eight x) {
+#ifdef __clang__
+  const Eight half = x + __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
+#else
+  const Eight half = x + __builtin_shuffle(x, EightTruths{4, 5, 6, 7, 0, 1, 2, 3});
+#endif
+  return (half[0] + half[2]) + (half[1] + half[3]);
+}
+
 // Vectors of four entries, for the axes of a frame; their last entry means nothing.
 typedef REAL Four __attribute__((vector_size(4 * sizeof(REAL))));
 typedef decltype(Four{} < Four{}) FourTruths;

@@ -24,6 +24,9 @@ struct LargeIsland {
   int* run;           // RUN_WORDS words per run
   Link* link;         // the runs of each block, contiguous
   real* H;
+#ifdef MATRIX_VECTORS
+  struct SparseHessian* sparse;  // its factor on the host, or null
+#endif
 };
 
 enum RunWord { RUN_ROW, RUN_END, RUN_AT, RUN_DOF1, RUN_SIZE1, RUN_DOF2, RUN_SIZE2, RUN_WORDS };

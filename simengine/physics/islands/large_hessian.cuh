@@ -22,8 +22,9 @@ DEVICE void add_rows(const Model& m, const LargeIsland& s, const Rows& rows, con
     real* H2 = n2 ? s.H + s.blocks[BLOCK_WORDS * s.row_block[2 * run[RUN_ROW] + 1] + BLOCK_AT] : H1;
     for (int e = 0; e < n1 * n2; ++e) beside[e] = 0;
 #ifdef MATRIX_VECTORS
-    if (n1 <= VECTOR_WIDTH && n2 <= VECTOR_WIDTH) {
-      add_run_in_vectors(m, s, rows, weight, run, {H1, H2, beside, n1, n2, n2});
+    if (n1 <= WIDEST_VECTOR_BLOCK && n2 <= WIDEST_VECTOR_BLOCK) {
+      const RunSide side[2] = {{n1, 0, H1, n1}, {n2, n1, H2, n2}};
+      add_run_in_vectors(m, s, rows, weight, run, side, beside, n2);
       continue;
     }
 #endif

@@ -1,8 +1,8 @@
 // Inexact Newton method on the primal problem (primal.cuh) of a large island. The directions come from conjugate
 // gradients (large_hessian.cuh), which stop at a residual that follows from the latest decrease of the gradient and
 // from the tolerance (S. Eisenstat and H. Walker, SIAM J. Sci. Comput. 17 (1996), choice 2). The optimum is that of the
-// other solvers; only the number of iterations differs. On the host, the Hessian of all but very large islands is
-// factored instead.
+// other solvers; only the number of iterations differs. On the host, the Hessian is factored instead, unless it is very
+// large.
 
 #define LOOSEST R(0.1)
 #define TIGHTEST R(0.001)
@@ -40,12 +40,19 @@ DEVICE void large_start(const Model& m, const LargeIsland& s, const Rows& rows, 
 DEVICE void large_direction(const Model& m, const LargeIsland& s, const Rows& rows, const real* weight,
                             const real* descent, real enough, real* search, real* work) {
 #ifdef MATRIX_VECTORS
-  if (fits_vectors(s.n)) {
-    solve_directly(m, s, rows, weight, descent, search);
+  if (s.sparse) {
+    s.sparse->assemble(m, s, rows, weight);
+    s.sparse->solve(s, descent, search);
     return;
   }
 #endif
   large_hessian(m, s, rows, weight);
+#ifdef MATRIX_VECTORS
+  if (fits_vectors(s.n)) {
+    solve_directly(s, descent, search);
+    return;
+  }
+#endif
   conjugate_gradients(m, s, descent, enough, MOST_DIRECTIONS, search, work);
 }
 
@@ -67,6 +74,9 @@ DEVICE void solve_large(const Model& m, const int* nefc, const real* qfrc_smooth
   const real smallest = max_(m.opt_tolerance()[0], REAL_EPS) * m.stat_meaninertia()[0] * n;
   // (1) the runs of rows
   find_runs(s);
+#ifdef MATRIX_VECTORS
+  s.sparse = sparse_hessian(m, s);
+#endif
   LANE_FOR(i, MAX_CONE_ROWS * nrow) efc_weight[i] = 0;
   // (2) start from qacc_warmstart or qacc_smooth, whichever costs less
   large_start(m, s, rows, qfrc_smooth, qacc_smooth, qacc_warmstart, p, efc_jv);
