@@ -68,6 +68,7 @@ _HEADERS_AFTER_MODEL = (
     "weighted_rows.cuh",
     "rows_by_warps.cuh",
     "primal.cuh",
+    "full_step.cuh",
     "newton_tile.cuh",
     "tangents.cuh",
     "cone_update.cuh",

@@ -82,8 +82,13 @@ DEVICE void solve_large(const Model& m, const int* nefc, const real* qfrc_smooth
   large_start(m, s, rows, qfrc_smooth, qacc_smooth, qacc_warmstart, p, efc_jv);
   LANE_FOR(r, nrow) efc_jv[r] = 0;
   int iteration = 0;
-  bool done = false;
+  bool done = false, full = false;
   real before2 = 0, share = LOOSEST;
+#ifdef MATRIX_VECTORS
+  const bool exact = s.sparse || fits_vectors(n);  // directions by a factor
+#else
+  const bool exact = false;
+#endif
   // (7) stop at the optimum, or after the most iterations
   while (!done && iteration < m.opt_iterations()) {
     lane_sync();
@@ -102,13 +107,17 @@ DEVICE void solve_large(const Model& m, const int* nefc, const real* qfrc_smooth
     large_direction(m, s, rows, efc_weight, descent, enough, search, work);
     const real decrement = lanes_dot(descent, search, n);
     const real noise = primal_noise(m, p, qfrc_smooth, search);
-    // (5) exact line search
+    // (5) exact line search, or a full step that ends at the optimum
     large_rows_times(s, search, efc_jv);
     large_inertia(m, s, search, Mv);
-    const real moved2 = primal_move(m, rows, qfrc_smooth, p, search, Mv, efc_jv, smallest, efc_weight);
+    const bool again = full;
+    full = exact && is_full_step(m, rows, efc_jar, efc_jv);
+    const real moved2 = primal_move(m, rows, qfrc_smooth, p, search, Mv, efc_jv, smallest, efc_weight, full).length2;
     ++iteration;
-    // (6) is the point as near to the optimum as rounding allows?
-    done = decrement <= noise || moved2 <= REAL_EPS * REAL_EPS;
+    // (6) is the point as near to the optimum as rounding allows? A full step leaves its own rounding errors, and a
+    // second one those of the optimum.
+    done = full && (again || moved2 <= SHORT_STEP2);
+    done |= decrement <= noise || moved2 <= REAL_EPS * REAL_EPS;
   }
   lane_sync();
   // (8) forces

@@ -159,9 +159,14 @@ DEVICE real primal_line_search(const Model& m, const Rows& rows, const real* jar
   return alpha;
 }
 
-// One step along `search` to the exact minimum, given Mv = M search and jv = J search; a full step if `full`. Returns
-// the squared length of the step relative to that of the acceleration. `lines` is scratch, as in primal_line_search.
-DEVICE real primal_move(const Model& m, const Rows& rows, const real* qfrc_smooth, const Point& p, const real* search,
+// A step along a direction: its multiple of the direction, and its squared length relative to that of the acceleration.
+struct Move {
+  real alpha, length2;
+};
+
+// One step along `search` to the exact minimum, given Mv = M search and jv = J search; a full step if `full`. `lines`
+// is scratch, as in primal_line_search.
+DEVICE Move primal_move(const Model& m, const Rows& rows, const real* qfrc_smooth, const Point& p, const real* search,
                         const real* Mv, const real* jv, real smallest, real* lines, bool full = false) {
   const int nv = m.nv();
   real linear = 0, quadratic = 0, length2 = 0, size2 = 0;
@@ -183,7 +188,7 @@ DEVICE real primal_move(const Model& m, const Rows& rows, const real* qfrc_smoot
   }
   LANE_FOR(r, rows.n) p.jar[r] = fma_(alpha, jv[r], p.jar[r]);
   lane_sync();
-  return divide_(alpha * alpha * length2, max_(size2, MJMINVAL));
+  return {alpha, divide_(alpha * alpha * length2, max_(size2, MJMINVAL))};
 }
 
 // Mv = M search and jv = J search.
@@ -194,7 +199,7 @@ DEVICE void primal_products(const Model& m, const Rows& rows, const SymRows& M, 
 }
 
 // One step along `search`; computes Mv and jv for primal_move.
-DEVICE real primal_step(const Model& m, const Rows& rows, const SymRows& M, const real* qfrc_smooth, const Point& p,
+DEVICE Move primal_step(const Model& m, const Rows& rows, const SymRows& M, const real* qfrc_smooth, const Point& p,
                         const real* search, real* Mv, real* jv, real smallest, real* lines) {
   primal_products(m, rows, M, search, Mv, jv);
   return primal_move(m, rows, qfrc_smooth, p, search, Mv, jv, smallest, lines);

@@ -31,10 +31,12 @@ class Problem(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """When to stop: norm of the gradient, derivative along a line per unit of length, and most iterations."""
+    """When to stop: norm of the gradient, derivative along a line per unit of length, decrease of the cost in a step of
+    conjugate gradients, and most iterations."""
 
     smallest: Any
     flat: Any
+    decrease: Any
     iterations: int
     ls_iterations: int
 
@@ -42,13 +44,16 @@ class Limits(NamedTuple):
         """The limits multiplied by a per-world mean inertia (), or unchanged if `inertia` is None."""
         if inertia is None:
             return self
-        return self._replace(smallest=self.smallest * inertia, flat=self.flat * inertia)
+        scaled = (self.smallest * inertia, self.flat * inertia, self.decrease * inertia)
+        return self._replace(smallest=scaled[0], flat=scaled[1], decrease=scaled[2])
 
 
 def limits_of(m: Any, eps: float) -> Limits:
     """Limits from the options of a model; `eps` is the rounding unit of the numbers."""
-    smallest = max(float(m.opt_tolerance), eps) * mean_inertia(m)[0] * max(1, m.nv)
-    return Limits(smallest, smallest * float(m.opt_ls_tolerance), int(m.opt_iterations), int(m.opt_ls_iterations))
+    tolerance, scale = float(m.opt_tolerance), mean_inertia(m)[0] * max(1, m.nv)
+    smallest = max(tolerance, eps) * scale
+    flat, decrease = smallest * float(m.opt_ls_tolerance), tolerance * scale
+    return Limits(smallest, flat, decrease, int(m.opt_iterations), int(m.opt_ls_iterations))
 
 
 def mean_inertia(m: Any) -> tuple[float, jax.Array | None]:

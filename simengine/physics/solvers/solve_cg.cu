@@ -75,10 +75,12 @@ DEVICE void solve_cg(const Model& m, const int* nefc, const real* qM, const real
     lane_sync();
     const real noise = primal_noise(m, p, qfrc_smooth, search);
     // (4) exact line search
-    const real moved2 = primal_step(m, rows, M, qfrc_smooth, p, search, Mv, efc_jv, smallest, efc_weight);
+    const Move move = primal_step(m, rows, M, qfrc_smooth, p, search, Mv, efc_jv, smallest, efc_weight);
     ++iteration;
-    // (5) is the point as near to the optimum as rounding allows?
-    done = gPg <= noise || moved2 <= REAL_EPS * REAL_EPS;
+    // (5) is the point as near to the optimum as rounding allows, or has the cost decreased as little as MuJoCo's
+    // solvers end at? Along a line it falls by half its slope times the step, as a parabola does.
+    const real decrease = R(0.5) * move.alpha * (gPg - beta * dg);
+    done = gPg <= noise || move.length2 <= REAL_EPS * REAL_EPS || scale * decrease < m.opt_tolerance()[0];
   }
   lane_sync();
   // (7) forces

@@ -62,10 +62,13 @@ def _minimize(law: RowLaw, limits: Limits, problem: Problem, qLD: Matrix, start:
         beta = jnp.where(usable & (beta * dg < gPg), beta, 0.0)
         search = beta * d - scaled
         # (4) exact line search
-        moved = step_length(law, limits, problem, a, search) * search
-        # (5) is the point as near to the optimum as rounding allows?
+        alpha = step_length(law, limits, problem, a, search)
+        moved = alpha * search
+        # (5) is the point as near to the optimum as rounding allows, or has the cost decreased as little as MuJoCo's
+        # solvers end at? Along a line it falls by half its slope times the step, as a parabola does.
         there = dot(gradient, gradient) < limits.smallest**2
         near = (gPg <= noise(problem, a, search)) | (dot(moved, moved) <= eps**2 * dot(a, a))
+        near |= 0.5 * alpha * (gPg - beta * dg) < limits.decrease
         following = jnp.where(there, a, a + moved)
         return _State(following, gradient, scaled, search, state.iteration + 1, there | near)
 
