@@ -54,6 +54,7 @@ _HEADERS_AFTER_MODEL = (
     "blocks.cuh",
     "energy.cuh",
     "integrate.cuh",
+    "implicit_vectors.cuh",
     "implicit.cuh",
     "forces.cuh",
     "ray.cuh",

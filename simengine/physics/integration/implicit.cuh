@@ -63,6 +63,14 @@ DEVICE bool free_alone(const Model& m, int b) {
 
 // maps[b] becomes the derivative of the force on the subtree of body b with respect to its motion, 6 x 6 row-major.
 DEVICE void subtree_maps(const Model& m, const Moving& f, bool coriolis, bool has_fluid, real* maps) {
+#ifdef COUPLED_IN_VECTORS
+  if (coriolis && !has_fluid) {
+    for (int i = 0; i < 36; ++i) maps[i] = 0;
+    for (int b = 1; b < m.nbody(); ++b) coriolis_map(f.cinert + 10 * b, f.cvel + 6 * b, maps + 36 * b);
+    sum_subtrees(m, maps, 36);
+    return;
+  }
+#endif
   LANE_FOR(e, 6 * m.nbody()) {
     const int b = e / 6, k = e % 6;
     const real* com = f.subtree_com + 3 * m.body_rootid()[b];
@@ -220,7 +228,16 @@ DEVICE bool implicit_matrix(const Model& m, const Moving& f, const real* qM, boo
     add_squares(m.nu(), f.actuator_moment + block.dof, m.nv(), slope, own, block.n);
     lane_sync();
     // (b) what the motion of bodies adds, where two dofs are on one branch; no others are coupled
-    LANE_FOR_TABLE(row, block.n, column, block.n, const int i = block.dof + row) {
+#ifdef COUPLED_IN_VECTORS
+    const bool alone = coriolis && !has_fluid;
+    if (alone) {
+      const auto on_branch = [&](int i, int j) { return on_one_branch(m, i, j); };
+      add_coriolis(m, block, maps, f.crb, f.cdof, drift, on_branch, own);
+    }
+#else
+    const bool alone = false;
+#endif
+    LANE_FOR_TABLE(row, alone ? 0 : block.n, column, block.n, const int i = block.dof + row) {
       const int e = row * block.n + column, j = block.dof + column;
       if (!turns && !has_fluid && own[e] == 0) continue;
       own[e] = on_one_branch(m, i, j) ? add_motion(m, i, j, f, maps, drift, coriolis, has_fluid, own[e]) : R(0.0);

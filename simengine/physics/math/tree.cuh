@@ -4,6 +4,17 @@
 
 // x[body][width] becomes the sum over the body's subtree; the entry of the world body is not changed.
 DEVICE void sum_subtrees(const Model& m, real* x, int width) {
+#if !SIMENGINE_GPU && LANES == 1
+  // the same sums, along the components
+  for (int t = 0; t < m.nroot(); ++t) {
+    const int root = m.root_body()[t];
+    for (int b = m.body_last()[root]; b > root; --b) {
+      real *to = x + width * m.body_parentid()[b], *from = x + width * b;
+      for (int i = 0; i < width; ++i) to[i] += from[i];
+    }
+  }
+  return;
+#endif
   LANE_FOR(e, width * m.nroot()) {
     const int root = m.root_body()[e / width], i = e % width;
     OVERLAPPED for (int b = m.body_last()[root]; b > root; --b) {
