@@ -4,10 +4,12 @@
 // determinant may leave them far from the optimum, as they leave MuJoCo's.
 #pragma once
 
-// A force of a contact of dimension `dim` that lowers a quadratic cost with the matrix A; `residual` is the derivative
-// of the cost at the force `old`.
-DEVICE void best_in_cone(int dim, const real* A, const real* residual, const real* old, const real* friction,
-                         real* force) {
+// A force of a contact of dimension `number` that lowers a quadratic cost with the matrix A; `residual` is the
+// derivative of the cost at the force `old`. DIM is the dimension where the compiler knows it, or 0.
+template <int DIM>
+DEVICE void best_in_cone_of(int number, const real* A, const real* residual, const real* old, const real* friction,
+                            real* force) {
+  const int dim = DIM ? DIM : number;
   real slip[MAX_CONE_ROWS], noise, ray = 0, curve = 0;
   for (int i = 0; i < dim; ++i) force[i] = i ? R(0.0) : old[0];
   if (old[0] < MJMINVAL) {
@@ -25,6 +27,16 @@ DEVICE void best_in_cone(int dim, const real* A, const real* residual, const rea
   best_tangents(dim - 1, A + MAX_CONE_ROWS + 1, slip + 1, old + 1, friction, force[0], force + 1);
   if (cost_of(dim, A, residual, old, force, &noise) <= noise) return;
   for (int i = 0; i < dim; ++i) force[i] = old[i];
+}
+
+DEVICE void best_in_cone(int dim, const real* A, const real* residual, const real* old, const real* friction,
+                         real* force) {
+#if !SIMENGINE_GPU
+  if (dim == 3) return best_in_cone_of<3>(dim, A, residual, old, friction, force);
+  if (dim == 4) return best_in_cone_of<4>(dim, A, residual, old, friction, force);
+  if (dim == 6) return best_in_cone_of<6>(dim, A, residual, old, friction, force);
+#endif
+  best_in_cone_of<0>(dim, A, residual, old, friction, force);
 }
 
 // Project a force into its cone at unchanged normal force.

@@ -9,6 +9,11 @@
 // v' A v, where v_i = 1 and the others make A v zero above i. So it is mere rounding below the rounding of that
 // product. Only lambda = 0 can show that, because pivots grow with lambda.
 #define TANGENT_ITERATIONS 20
+#if SIMENGINE_GPU
+#define CONE_LOOP ROLLED
+#else
+#define CONE_LOOP _Pragma("GCC unroll 6")  // where the compiler knows their number, forces are in registers
+#endif
 #define LEAST_PIVOT R(1e-10)
 
 // y = old - inv(A + lambda) (slip + lambda old), scaled; L receives the Cholesky factor. Returns false if the matrix
@@ -17,20 +22,20 @@ DEVICE bool tangents_at(int n, const real* A, const real* slip, const real* old,
                         real* L, real* y) {
   real root[MAX_CONE_ROWS], v[MAX_CONE_ROWS], least = 1, product = 1;
   bool rounding = false;
-  ROLLED for (int i = 0; i < n; ++i) {
+  CONE_LOOP for (int i = 0; i < n; ++i) {
     const real before = friction[i] > 0 ? divide_(old[i], friction[i]) : R(0.0);
     real right = -fma_(lambda, before, friction[i] * slip[i]);
-    ROLLED for (int j = 0; j <= i; ++j) {
+    CONE_LOOP for (int j = 0; j <= i; ++j) {
       const real whole = friction[i] * friction[j] * A[MAX_CONE_ROWS * i + j] + (i == j ? lambda : R(0.0));
       real a = whole;
-      ROLLED for (int k = 0; k < j; ++k) a = fma_(-L[MAX_CONE_ROWS * i + k], L[MAX_CONE_ROWS * j + k], a);
+      CONE_LOOP for (int k = 0; k < j; ++k) a = fma_(-L[MAX_CONE_ROWS * i + k], L[MAX_CONE_ROWS * j + k], a);
       if (i == j && !(lambda > 0)) {
         least = min_(least, a);
         product *= a;
         real extent = root[i] = sqrt_(whole);
-        ROLLED for (int k = i - 1; k >= 0; --k) {
+        CONE_LOOP for (int k = i - 1; k >= 0; --k) {
           v[k] = L[MAX_CONE_ROWS * i + k];
-          ROLLED for (int q = k + 1; q < i; ++q) v[k] = fma_(-L[MAX_CONE_ROWS * q + k], v[q], v[k]);
+          CONE_LOOP for (int q = k + 1; q < i; ++q) v[k] = fma_(-L[MAX_CONE_ROWS * q + k], v[q], v[k]);
           v[k] = divide_(v[k], L[MAX_CONE_ROWS * k + k]);
           extent = fma_(abs_(v[k]), root[k], extent);
         }
@@ -38,14 +43,14 @@ DEVICE bool tangents_at(int n, const real* A, const real* slip, const real* old,
       }
       L[MAX_CONE_ROWS * i + j] = i == j ? sqrt_(max_(a, MJMINVAL)) : divide_(a, L[MAX_CONE_ROWS * j + j]);
     }
-    ROLLED for (int k = 0; k < i; ++k) right = fma_(-L[MAX_CONE_ROWS * i + k], y[k], right);
+    CONE_LOOP for (int k = 0; k < i; ++k) right = fma_(-L[MAX_CONE_ROWS * i + k], y[k], right);
     y[i] = divide_(right, L[MAX_CONE_ROWS * i + i]);
   }
-  ROLLED for (int i = n - 1; i >= 0; --i) {
-    ROLLED for (int k = i + 1; k < n; ++k) y[i] = fma_(-L[MAX_CONE_ROWS * k + i], y[k], y[i]);
+  CONE_LOOP for (int i = n - 1; i >= 0; --i) {
+    CONE_LOOP for (int k = i + 1; k < n; ++k) y[i] = fma_(-L[MAX_CONE_ROWS * k + i], y[k], y[i]);
     y[i] = divide_(y[i], L[MAX_CONE_ROWS * i + i]);
   }
-  ROLLED for (int i = 0; i < n; ++i) y[i] += friction[i] > 0 ? divide_(old[i], friction[i]) : R(0.0);
+  CONE_LOOP for (int i = 0; i < n; ++i) y[i] += friction[i] > 0 ? divide_(old[i], friction[i]) : R(0.0);
   return lambda > 0 || (!rounding && (n > 3 ? least : product) >= LEAST_PIVOT);
 }
 
@@ -92,14 +97,14 @@ DEVICE void best_tangents(int n, const real* A, const real* slip, const real* ol
   ROLLED for (int iteration = 0; iteration < TANGENT_ITERATIONS; ++iteration) {
     if (!tangents_at(n, A, slip, old, friction, lambda, L, y)) return;
     length2 = 0;
-    ROLLED for (int i = 0; i < n; ++i) length2 = fma_(y[i], y[i], length2);
+    CONE_LOOP for (int i = 0; i < n; ++i) length2 = fma_(y[i], y[i], length2);
     const real excess = length2 - radius * radius;
     if (excess < slack) break;
     // x = inv(L) y, so that |x|^2 = y' inv(A + lambda) y
     real curve = 0;
-    ROLLED for (int i = 0; i < n; ++i) {
+    CONE_LOOP for (int i = 0; i < n; ++i) {
       x[i] = y[i];
-      ROLLED for (int k = 0; k < i; ++k) x[i] = fma_(-L[MAX_CONE_ROWS * i + k], x[k], x[i]);
+      CONE_LOOP for (int k = 0; k < i; ++k) x[i] = fma_(-L[MAX_CONE_ROWS * i + k], x[k], x[i]);
       x[i] = divide_(x[i], L[MAX_CONE_ROWS * i + i]);
       curve = fma_(x[i], x[i], curve);
     }
@@ -108,7 +113,7 @@ DEVICE void best_tangents(int n, const real* A, const real* slip, const real* ol
     lambda += further;
   }
   const real shrink = lambda > 0 ? divide_(radius, sqrt_(length2)) : R(1.0);
-  ROLLED for (int i = 0; i < n; ++i) x[i] = shrink * friction[i] * y[i];
+  CONE_LOOP for (int i = 0; i < n; ++i) x[i] = shrink * friction[i] * y[i];
 }
 
 // Change of the cost when forces change from `old`, where its derivative is `slip`; `noise` receives the change that
@@ -116,10 +121,10 @@ DEVICE void best_tangents(int n, const real* A, const real* slip, const real* ol
 DEVICE real cost_of(int n, const real* A, const real* slip, const real* old, const real* force, real* noise) {
   real cost = 0;
   *noise = R(1e-10);
-  ROLLED for (int i = 0; i < n; ++i) {
+  CONE_LOOP for (int i = 0; i < n; ++i) {
     real slope = slip[i];
     *noise = fma_(4 * REAL_EPS * abs_(slope), abs_(force[i]) + abs_(old[i]), *noise);
-    ROLLED for (int j = 0; j < n; ++j) slope = fma_(R(0.5) * A[MAX_CONE_ROWS * i + j], force[j] - old[j], slope);
+    CONE_LOOP for (int j = 0; j < n; ++j) slope = fma_(R(0.5) * A[MAX_CONE_ROWS * i + j], force[j] - old[j], slope);
     cost = fma_(force[i] - old[i], slope, cost);
   }
   return cost;
