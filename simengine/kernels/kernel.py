@@ -23,10 +23,9 @@ _WARP = 32
 _MOST_BOUNDS = 256  # geoms whose bounding spheres lanes share, as in counting.cuh
 
 
-def branch_words(nv: int, entries: int) -> int:
-    """Words of BranchRows (branch_rows.cuh) for nv dofs and a number of entries."""
-    rows = padded(nv)
-    return entries + 5 * rows + padded(-(-entries // 4))  # with a byte for each entry
+def branch_words(nv: int, entries: int, dofs: int) -> int:
+    """Words of BranchRows (branch_rows.cuh) for nv dofs, a number of entries, and lists of dofs of so many bytes."""
+    return entries + 5 * padded(nv) + padded(-(-dofs // 4))
 
 
 class ScratchItem(NamedTuple):
@@ -242,8 +241,8 @@ class Kernel:
             # constraint rows may join branches; in a world that is not finite, a row may be taken for a longer one
             joined = any("efc_J" in stage.reads for stage in self.stages)
             entries = sizes["njoined"] + padded(sizes["nv"]) if joined else sizes["nbranch"]
-            hessian = branch_words(sizes["nv"], entries)
-        of_trees = branch_words(sizes["nv"], sizes.get("nbranch", 0))
+            hessian = branch_words(sizes["nv"], entries, sizes["njoineddof" if joined else "nbranchdof"])
+        of_trees = branch_words(sizes["nv"], sizes.get("nbranch", 0), sizes.get("nbranchdof", 0))
         extra = {
             "nvp": padded(sizes["nv"]),
             "nhessian": hessian,

@@ -90,6 +90,28 @@ def branch_entries(parent: Sequence[int]) -> int:
     return int(((length[:-1] + 3) & ~3).sum())
 
 
+def branch_sizes(mj: mujoco.MjModel, joined: Sequence[int]) -> dict[str, int]:
+    """The sizes of matrices along the branches of the trees, and along those that rows join, given their parents."""
+    tree = mj.dof_parentid.tolist()
+    entries = {"nbranch": branch_entries(tree), "njoined": branch_entries(joined)}
+    return entries | {"nbranchdof": branch_dofs(tree, tree), "njoineddof": branch_dofs(joined, tree)}
+
+
+def branch_dofs(parent: Sequence[int], tree: Sequence[int]) -> int:
+    """Bytes for the dofs on the branches that end in a leaf of the trees, each a multiple of four.
+
+    Args:
+        parent: of each dof, the next one on its branch; -1 for a root.
+        tree: the same without couplings. These make no dof a leaf that is none.
+    """
+    length = np.zeros(len(parent) + 1, dtype=int)  # the last stands for the parent -1
+    for dof, up in enumerate(parent):
+        length[dof] = length[up] + 1
+    leaf = np.ones(len(parent) + 1, dtype=bool)
+    leaf[list(tree)] = False
+    return int(((length[:-1] + 3) & ~3)[leaf[:-1]].sum())
+
+
 def joined_branches(mj: mujoco.MjModel, arrays: Mapping[str, np.ndarray]) -> list[int]:
     """The parent of each dof if all constraint rows that there can be couple their dofs at once.
 

@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 
 from simengine.model.actuators import actuator_table
-from simengine.model.blocks import MOST_DENSE_DOFS, block_table, branch_entries, joined_branches
+from simengine.model.blocks import MOST_DENSE_DOFS, block_table, branch_sizes, joined_branches
 from simengine.model.colliders import Census, collider_table
 from simengine.model.distances import measured_geoms
 from simengine.model.fluid import fluid_table
@@ -116,8 +116,7 @@ def build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str, 
         "ngravcomp": int(np.count_nonzero(arrays["body_gravcomp"])),
         "ntree": int(arrays["dof_treeid"].max(initial=-1)) + 1,
         **block_table(mj, False)[1],
-        "nbranch": branch_entries(mj.dof_parentid.tolist()),
-        "njoined": branch_entries(joined_branches(mj, arrays)),
+        **branch_sizes(mj, joined_branches(mj, arrays)),
         **collider_table(mj, False)[1],
         **search_sizes(arrays),
         "npiece": most_pieces(arrays),

@@ -10,7 +10,7 @@ import numpy as np
 
 from simengine.errors import UnsupportedModelError
 from simengine.model.actuators import needs_general_actuation
-from simengine.model.blocks import block_table, branch_entries, joined_branches, worth_blocks
+from simengine.model.blocks import block_table, branch_sizes, joined_branches, worth_blocks
 from simengine.model.build import build_arrays, build_options, build_sizes, initial_state, search_sizes, typed
 from simengine.model.clusters import cluster_sizes
 from simengine.model.colliders import MOST_LISTED, Census, collider_table, most_slots, take_census
@@ -176,7 +176,7 @@ class ModelTable:
             | search_sizes(table)
         )
         one_branch = list(range(-1, self.mj.nv - 1))
-        self.sizes["njoined"] = branch_entries(one_branch if wanted else joined_branches(self.mj, self.arrays))
+        self.sizes |= branch_sizes(self.mj, one_branch if wanted else joined_branches(self.mj, self.arrays))
         self.finds_pairs = wanted
         if not wanted:
             self._note_most(None)

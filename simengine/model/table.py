@@ -15,7 +15,7 @@ SIZES: tuple[str, ...] = (
     *("nlevel", "nroot", "ncand", "nspan", "nrun", "nslot", "nsearch", "nkept", "nkeptprism", "npolytope"),
     *("ncluster", "nclustered", "nstill", "nmeeting", "nculled"),
     *("nlimit", "nmoment", "neq", "nfriction", "ntree"),
-    *("nblock", "nM", "nJ", "nwidest", "nbranch", "njoined"),
+    *("nblock", "nM", "nJ", "nwidest", "nbranch", "njoined", "nbranchdof", "njoineddof"),
     *("nJten", "nJpart", "npathgroup", "npiece", "nJmom"),
     *("nsensor", "nsensordata", "ndistance"),
     *("nhullvert", "nface", "nfacevert", "ncubecell", "ncubevert", "ncubepack"),

@@ -24,6 +24,13 @@ struct Model {
   const int* body_last() const { return last.data(); }
 };
 
+void lower_at(int* place, int x) {
+  int there = __atomic_load_n(place, __ATOMIC_RELAXED);
+  while (x < there && !__atomic_compare_exchange_n(place, &there, x, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
+}
+void raise_bit(int* word, int bit) { __atomic_fetch_or(word, int(1u << bit), __ATOMIC_RELAXED); }
+
 #include "wide.cuh"
 #include "branch_rows.cuh"
 #include "branch_terms.cuh"

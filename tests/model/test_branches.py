@@ -41,7 +41,7 @@ def connected(there: np.ndarray) -> list[set[int]]:
 def test_rows_of_a_state_fit_into_the_words_of_all_rows_at_once(name: str) -> None:
     table = load_table(MODELS[name])
     mj, data = table.mj, mujoco.MjData(table.mj)
-    parent, rng, most = joined_branches(mj, table.arrays), np.random.default_rng(0), 0
+    parent, rng, most, listed = joined_branches(mj, table.arrays), np.random.default_rng(0), 0, 0
     assert branch_entries(parent) == table.njoined
     branches: list[set[int]] = []
     for dof, up in enumerate(parent):
@@ -61,5 +61,10 @@ def test_rows_of_a_state_fit_into_the_words_of_all_rows_at_once(name: str) -> No
             there |= row[:, None] & row
         own = connected(there | there.T)
         assert all(low in branches[dof] for low, found in enumerate(own) for dof in found)
-        most = max(most, sum((sum(dof in found for found in own) + 3) & ~3 for dof in range(mj.nv)))
+        length = [sum(dof in found for found in own) for dof in range(mj.nv)]  # of the branch of each dof
+        ends = [dof for dof in range(mj.nv) if own[dof] == {dof}]  # no dof leads to it
+        most = max(most, sum((number + 3) & ~3 for number in length))
+        listed = max(listed, sum((length[dof] + 3) & ~3 for dof in ends))
     assert table.nbranch <= most <= table.njoined
+    assert table.nbranchdof <= table.nbranch
+    assert 0 < listed <= table.njoineddof <= table.njoined

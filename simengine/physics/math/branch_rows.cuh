@@ -4,18 +4,23 @@
 // no others (R. Featherstone, "Rigid Body Dynamics Algorithms", section 6.5).
 //
 // The dofs on a branch are numbered from its root, so entry t of a row belongs to column dofs[t]. Each of these dofs
-// has the beginning of the branch as its own: the row of dof dofs[a] has the columns dofs[0] to dofs[a].
+// has the beginning of the branch as its own: the row of dof dofs[a] has the columns dofs[0] to dofs[a]. So only the
+// branches that end in a leaf are listed, and any other dof has the list of a leaf beyond it.
 #pragma once
 
 #ifdef BRANCH_ROWS
-// The arrays of a matrix of n rows in shared memory. Row i has the words from start[i] to start[i] + depth[i] of
-// `entry`, and as many of `dofs`; each starts at a multiple of four.
+// The arrays of a matrix of n rows in shared memory. Row i has the words from start[i] to start[i] + depth(i) of
+// `entry`, and as many bytes from branch(i) on; each starts at a multiple of four.
 struct BranchRows {
   int n;
   real* entry;
-  int *parent, *depth, *start;
+  int *parent, *start;
+  int* place;           // depths in the low 16 bits, and where in `dofs` the branches are listed
   real *c, *v;          // entries of a row and their products with a weight, or other numbers for each dof
   unsigned char* dofs;  // so n is at most 256
+
+  DEVICE_METHOD int depth(int i) const { return place[i] & 0xffff; }
+  DEVICE_METHOD unsigned char* branch(int i) const { return dofs + (unsigned(place[i]) >> 16); }
 };
 
 // Place the arrays in memory, with `words` for the entries; see branch_words in kernel.py.
@@ -24,7 +29,7 @@ DEVICE BranchRows place_branches(real* memory, int n, int words) {
   real* next = memory + words;
   BranchRows B;
   B.n = n, B.entry = memory;
-  B.parent = reinterpret_cast<int*>(next), B.depth = reinterpret_cast<int*>(next + padded);
+  B.parent = reinterpret_cast<int*>(next), B.place = reinterpret_cast<int*>(next + padded);
   B.start = reinterpret_cast<int*>(next + 2 * padded);
   B.c = next + 3 * padded, B.v = next + 4 * padded;
   B.dofs = reinterpret_cast<unsigned char*>(next + 5 * padded);
@@ -131,29 +136,50 @@ DEVICE void join_rows(const BranchRows& B, int nrow, const real* J, int stride, 
   lane_sync();
 }
 
-// List the dofs on each branch.
-DEVICE void list_branches(const BranchRows& B) {
-  LANE_FOR(i, B.n) {
-    int depth = 0;
-    ROLLED for (int up = B.parent[i]; up >= 0; up = B.parent[up]) ++depth;
-    B.depth[i] = depth;
-  }
+// Where the rows of the matrix start, given depths.
+DEVICE void start_rows(const BranchRows& B) {
   int next = 0;
   ROLLED for (int first = 0; first < B.n; first += LANES) {
-    const int i = first + lane(), words = i < B.n ? (B.depth[i] + 4) & ~3 : 0;
+    const int i = first + lane(), words = i < B.n ? (B.place[i] + 4) & ~3 : 0;
     int total;
     const int before = lane_scan(words, &total);
     if (i < B.n) B.start[i] = next + before;
     next += total;
   }
+}
+
+// List the dofs on the branches that end in a leaf. Every dof takes the first list that it is on.
+DEVICE void list_branches(const BranchRows& B) {
+  int *inner = reinterpret_cast<int*>(B.c), *list = reinterpret_cast<int*>(B.v);  // dofs that are no leaves, by bits
   LANE_FOR(i, B.n) {
-    unsigned char* of_branch = B.dofs + B.start[i];
+    int depth = 0;
+    ROLLED for (int up = B.parent[i]; up >= 0; up = B.parent[up]) ++depth;
+    B.place[i] = depth;
+    list[i] = 0xffff;
+    if (32 * i < B.n) inner[i] = 0;
+  }
+  lane_sync();
+  LANE_FOR(i, B.n) {
+    if (B.parent[i] >= 0) raise_bit(inner + B.parent[i] / 32, B.parent[i] % 32);
+  }
+  start_rows(B);
+  lane_sync();
+  int next = 0;
+  ROLLED for (int first = 0; first < B.n; first += LANES) {
+    const int i = first + lane();
+    const bool leaf = i < B.n && !(inner[i / 32] >> (i & 31) & 1);
+    int total;
+    const int own = next + lane_scan(leaf ? (B.place[i] + 4) & ~3 : 0, &total);
     int up = i;
-    ROLLED for (int t = B.depth[i]; t >= 0; --t) {
-      of_branch[t] = (unsigned char)up;
+    ROLLED for (int t = leaf ? B.place[i] : -1; t >= 0; --t) {
+      B.dofs[own + t] = (unsigned char)up;
+      lower_at(list + up, own);
       up = B.parent[up];
     }
+    next += total;
   }
+  lane_sync();
+  LANE_FOR(i, B.n) B.place[i] |= list[i] << 16;
   lane_sync();
 }
 

@@ -14,7 +14,7 @@ struct Pivots {
 
   DEVICE_METHOD void eliminate(const BranchRows& B, int k, const real* right) {
     real corner[COUNT][COUNT];
-    above = B.depth[k] - (COUNT - 1);
+    above = B.depth(k) - (COUNT - 1);
     UNROLLED for (int p = 0; p < COUNT; ++p) {
       row[p] = B.entry + B.start[k - p];
       x[p] = right[k - p];
@@ -40,7 +40,7 @@ struct Pivots {
 
   // Take the rows, whose common entries are what is left of them, out of four rows above: those of entries a to a + 3.
   DEVICE_METHOD void take_out(const BranchRows& B, int k, int a, int t, const real* v) const {
-    const unsigned four = four_dofs(B, B.start[k] + a);
+    const unsigned four = four_dofs(B.branch(k) + a);
     real l[COUNT][4], entry[4];
     int to[4];
     UNROLLED for (int p = 0; p < COUNT; ++p) {
@@ -79,7 +79,7 @@ DEVICE void eliminate_pivots(const BranchRows& B, int k, real* x) {
     ROLLED for (int a = first & ~3; a < above; a += 4) pivots.take_out(B, k, a, t, v);
   }
   lane_sync();
-  const unsigned char* dofs = B.dofs + B.start[k];
+  const unsigned char* dofs = B.branch(k);
   LANE_FOR(t, above) {
     real* to = x + dofs[t];
     real sum = *to;
@@ -106,8 +106,8 @@ DEVICE Support chained_dofs(const BranchRows& B) {
   UNROLLED for (int w = 0; w < 8; ++w) {
     real own[32 / LANES];
     UNROLLED for (int e = 0; e < 32 / LANES; ++e) {
-      const int i = 32 * w + lane() + e * LANES, depth = i < B.n ? B.depth[i] : 0;
-      own[e] = depth > 0 && B.dofs[B.start[i] + depth - 1] == i - 1;
+      const int i = 32 * w + lane() + e * LANES, depth = i < B.n ? B.depth(i) : 0;
+      own[e] = depth > 0 && B.branch(i)[depth - 1] == i - 1;
     }
     chained.word[w] = 32 * w < B.n ? entry_bits(own) : 0;
   }
@@ -144,9 +144,10 @@ DEVICE void factor_branches(const BranchRows& B, real* x) {
 DEVICE void solve_from_leaves(const BranchRows& B, real* x) {
   ROLLED for (int k = B.n - 1; k >= 0; --k) {
     const int at = B.start[k];
+    const unsigned char* dofs = B.branch(k);
     const real x_k = x[k];
-    LANE_FOR(t, B.depth[k]) {
-      real* entry = x + B.dofs[at + t];
+    LANE_FOR(t, B.depth(k)) {
+      real* entry = x + dofs[t];
       *entry = fma_(-B.entry[at + t], x_k, *entry);
     }
     lane_sync();
@@ -155,7 +156,7 @@ DEVICE void solve_from_leaves(const BranchRows& B, real* x) {
 
 // x becomes inv(L) inv(D) x, and so the solution after factor_branches: four dofs at a time.
 DEVICE void solve_to_leaves(const BranchRows& B, real* x) {
-  LANE_FOR(k, B.n) x[k] *= B.entry[B.start[k] + B.depth[k]];
+  LANE_FOR(k, B.n) x[k] *= B.entry[B.start[k] + B.depth(k)];
   lane_sync();
   ROLLED for (int k = 0; k < B.n; k += 4) {
     const FourRows rows = four_rows(B, k);
@@ -164,13 +165,13 @@ DEVICE void solve_to_leaves(const BranchRows& B, real* x) {
     UNROLLED for (int q = 0; q < 4; ++q) {
       UNROLLED for (int p = 0; p < q; ++p) {
         const int t = rows.entries[p] - 1;
-        among[q][p] = t < rows.entries[q] - 1 && B.dofs[rows.at[q] + t] == k + p;
+        among[q][p] = t < rows.entries[q] - 1 && rows.dofs[q][t] == k + p;
         l[q][p] = among[q][p] ? B.entry[rows.at[q] + t] : R(0.0);
       }
     }
     ROLLED for (int t = lane(); t < rows.longest; t += LANES) {
       UNROLLED for (int q = 0; q < 4; ++q) {
-        const int dof = t < rows.entries[q] ? B.dofs[rows.at[q] + t] : k;
+        const int dof = t < rows.entries[q] ? rows.dofs[q][t] : k;
         if (dof < k) sum[q] = fma_(B.entry[rows.at[q] + t], x[dof], sum[q]);
       }
     }

@@ -3,9 +3,10 @@
 #pragma once
 
 #ifdef BRANCH_ROWS
-// Four consecutive rows, or the last of them: where they start, and how many entries they have.
+// Four consecutive rows, or the last of them: where they start, how many entries they have, and of which dofs.
 struct FourRows {
   int at[4], entries[4], longest;
+  const unsigned char* dofs[4];
 };
 
 DEVICE FourRows four_rows(const BranchRows& B, int k) {
@@ -13,7 +14,8 @@ DEVICE FourRows four_rows(const BranchRows& B, int k) {
   rows.longest = 0;
   UNROLLED for (int q = 0; q < 4; ++q) {
     rows.at[q] = k + q < B.n ? B.start[k + q] : 0;
-    rows.entries[q] = k + q < B.n ? B.depth[k + q] + 1 : 0;
+    rows.entries[q] = k + q < B.n ? B.depth(k + q) + 1 : 0;
+    rows.dofs[q] = B.branch(k + q < B.n ? k + q : k);
     rows.longest = rows.entries[q] > rows.longest ? rows.entries[q] : rows.longest;
   }
   return rows;
@@ -27,8 +29,8 @@ DEVICE void load_branches(const BranchRows& B, const real* A, const real* d, rea
     ROLLED for (int t = lane(); t < longest; t += LANES) {
       real x[8];
       UNROLLED for (int q = 0; q < 8; ++q) {
-        const int at = rows[q / 4].at[q % 4], entries = rows[q / 4].entries[q % 4];
-        x[q] = t < entries ? A[(k + q) * B.n + B.dofs[at + t]] : R(0.0);
+        const int entries = rows[q / 4].entries[q % 4];
+        x[q] = t < entries ? A[(k + q) * B.n + rows[q / 4].dofs[q % 4][t]] : R(0.0);
       }
       UNROLLED for (int q = 0; q < 8; ++q) {
         const int at = rows[q / 4].at[q % 4], entries = rows[q / 4].entries[q % 4];
@@ -52,7 +54,7 @@ DEVICE void branches_mul(const BranchRows& B, const real* A, const real* x, real
       real a[8];
       int dof[8];
       UNROLLED for (int q = 0; q < 8; ++q) {
-        dof[q] = t < rows[q / 4].entries[q % 4] ? B.dofs[rows[q / 4].at[q % 4] + t] : -1;
+        dof[q] = t < rows[q / 4].entries[q % 4] ? rows[q / 4].dofs[q % 4][t] : -1;
         a[q] = dof[q] >= 0 ? A[(k + q) * B.n + dof[q]] : R(0.0);
       }
       // rows of a chain have the same dof at t, whose sum stays in a register
@@ -82,7 +84,7 @@ DEVICE void branches_mul(const BranchRows& B, const real* A, const real* x, real
 }
 
 // Four dofs of a branch by one load, from a multiple of four on; those beyond its end have any number.
-DEVICE unsigned four_dofs(const BranchRows& B, int at) { return *reinterpret_cast<const unsigned*>(B.dofs + at); }
+DEVICE unsigned four_dofs(const unsigned char* dofs) { return *reinterpret_cast<const unsigned*>(dofs); }
 
 // The dofs where a row of J has an entry, which are on one branch: of entry j, where the row of its dof starts (low 16
 // bits) and the dof. They take the place of the parents, which are used until branches are listed.
@@ -98,7 +100,7 @@ DEVICE void add_product(const BranchRows& B, int number) {
   ROLLED for (int first = 0; first < number; first += LANES) {
     const int j = first + lane();
     const real v = j < number ? B.v[j] : R(0.0);
-    const int t = j < number ? B.depth[packed[j] >> 16] : 0;
+    const int t = j < number ? B.depth(packed[j] >> 16) : 0;
     ROLLED for (int a = first & ~3; a < number; a += 4) {
       const FourWords dofs = *reinterpret_cast<const FourWords*>(packed + a);
       const Vec4 four = *reinterpret_cast<const Vec4*>(B.c + a);
@@ -139,7 +141,7 @@ DEVICE void add_row(const BranchRows& B, const real* row, int r, const RowTerm& 
   if (own.dof >= 0) {
     if (lane() == 0) {
       y[own.dof] += own.force;
-      B.entry[B.start[own.dof] + B.depth[own.dof]] += own.weight;
+      B.entry[B.start[own.dof] + B.depth(own.dof)] += own.weight;
     }
     return;
   }

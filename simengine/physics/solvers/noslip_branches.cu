@@ -22,9 +22,10 @@ struct FactorOnBranches {
         const real y = Y[k];
         if (J[k] != 0) sums.add_entry(J[k], qacc[k], qacc[k]);
         if (y == 0) continue;
-        const int at = B.start[k], above = B.depth[k];
+        const int at = B.start[k], above = B.depth(k);
+        const unsigned char* dofs = B.branch(k);
         OVERLAPPED for (int t = 0; t < above; ++t) {
-          real* entry = Y + B.dofs[at + t];
+          real* entry = Y + dofs[t];
           *entry = fma_(-B.entry[at + t], y, *entry);
         }
         Y[k] = y * sqrt_(B.entry[at + above]);
@@ -40,10 +41,11 @@ struct FactorOnBranches {
     LANE_FOR(v, B.n) out[v] = 0;
     lane_sync();
     ROLLED for (int k = 0; k < B.n; ++k) {
-      const int at = B.start[k], above = B.depth[k];
+      const int at = B.start[k], above = B.depth(k);
+      const unsigned char* dofs = B.branch(k);
       const real scaled = divide_(z[k], sqrt_(B.entry[at + above]));
       LANE_FOR(t, above + 1) {
-        real* entry = out + B.dofs[at + t];
+        real* entry = out + dofs[t];
         *entry = t < above ? fma_(B.entry[at + t], scaled, *entry) : *entry + scaled;
       }
     }
