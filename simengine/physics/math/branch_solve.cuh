@@ -1,8 +1,13 @@
-// Solution of linear systems with entries along branches only (branch_rows.cuh). Lane t % LANES works on the column
-// that is entry t of a row, in all rows that a pivot is taken out of, so that those need no barrier between them.
+// Solution of linear systems with entries along branches only (branch_rows.cuh). The entries that pivots are taken out
+// of are in squares of four by four, of which a lane has one in registers.
 #pragma once
 
 #ifdef BRANCH_ROWS
+DEVICE void four_words(const real* from, real* out) {
+  const Vec4 four = *reinterpret_cast<const Vec4*>(from);
+  out[0] = four.x, out[1] = four.y, out[2] = four.z, out[3] = four.w;
+}
+
 // COUNT rows that are eliminated together: those of dof k and of the dofs before it, each the parent of the one after.
 // All have the first `above` entries in common. Further entries of theirs are `corner`: of row p, those of columns
 // k - p, k - p - 1, ...; after the elimination, `multiplier` has what these rows are multiplied by.
@@ -38,26 +43,32 @@ struct Pivots {
     }
   }
 
-  // Take the rows, whose common entries are what is left of them, out of four rows above: those of entries a to a + 3.
-  DEVICE_METHOD void take_out(const BranchRows& B, int k, int a, int t, const real* v) const {
+  // Take the rows, whose common entries are what is left of them, out of a square of four rows above and four columns:
+  // those of entries a to a + 3, and from entry t on. A square on the diagonal has some words behind the ends of rows.
+  DEVICE_METHOD void take_out(const BranchRows& B, int k, int a, int t) const {
     const unsigned four = four_dofs(B.branch(k) + a);
-    real l[COUNT][4], entry[4];
-    int to[4];
+    real l[COUNT][4], v[COUNT][4], entry[4][4];
+    Vec4* to[4];
     UNROLLED for (int p = 0; p < COUNT; ++p) {
-      const Vec4 under = *reinterpret_cast<const Vec4*>(row[p] + a);
-      l[p][0] = under.x * inverse[p], l[p][1] = under.y * inverse[p];
-      l[p][2] = under.z * inverse[p], l[p][3] = under.w * inverse[p];
+      four_words(row[p] + a, l[p]);
+      four_words(row[p] + t, v[p]);
+      UNROLLED for (int q = 0; q < 4; ++q) l[p][q] *= inverse[p];
     }
     UNROLLED for (int q = 0; q < 4; ++q) {
-      to[q] = a + q < above && t <= a + q ? B.start[four >> 8 * q & 255u] + t : -1;
-      entry[q] = to[q] >= 0 ? B.entry[to[q]] : R(0.0);
+      to[q] = reinterpret_cast<Vec4*>(B.entry + B.start[a + q < above ? four >> 8 * q & 255u : k] + t);
+      four_words(&to[q]->x, entry[q]);
     }
     UNROLLED for (int q = 0; q < 4; ++q) {
-      UNROLLED for (int p = 0; p < COUNT; ++p) entry[q] = fma_(-l[p][q], v[p], entry[q]);
-      if (to[q] >= 0) B.entry[to[q]] = entry[q];
+      UNROLLED for (int p = 0; p < COUNT; ++p) {
+        UNROLLED for (int c = 0; c < 4; ++c) entry[q][c] = fma_(-l[p][q], v[p][c], entry[q][c]);
+      }
+      if (a + q < above) *to[q] = {entry[q][0], entry[q][1], entry[q][2], entry[q][3]};
     }
   }
 };
+
+// The row of square e of a lower triangle of squares, which are numbered row by row.
+DEVICE int row_of_square(int e) { return int((sqrt_(real(8 * e + 1)) - 1) * R(0.5)); }
 
 template <int COUNT>
 DEVICE void eliminate_pivots(const BranchRows& B, int k, real* x) {
@@ -72,11 +83,10 @@ DEVICE void eliminate_pivots(const BranchRows& B, int k, real* x) {
     }
     lane_sync();
   }
-  ROLLED for (int first = 0; first < above; first += LANES) {
-    const int t = first + lane();
-    real v[COUNT];
-    UNROLLED for (int p = 0; p < COUNT; ++p) v[p] = t < above ? pivots.row[p][t] : R(0.0);
-    ROLLED for (int a = first & ~3; a < above; a += 4) pivots.take_out(B, k, a, t, v);
+  const int squares = (above + 3) / 4;
+  LANE_FOR(e, squares * (squares + 1) / 2) {
+    const int i = row_of_square(e);
+    pivots.take_out(B, k, 4 * i, 4 * (e - i * (i + 1) / 2));
   }
   lane_sync();
   const unsigned char* dofs = B.branch(k);
