@@ -5,6 +5,7 @@
 #include "newton_by_one.h"
 #include "row_problem.h"
 
+#include "row_terms.cuh"
 #include "wide.cuh"
 #include "four_pivots.cuh"
 #include "block_rows.cuh"

@@ -4,6 +4,8 @@
 #define BRANCH_ROWS 1
 #include "threads_as_lanes.h"
 
+#include <algorithm>
+
 #include "newton_by_one.h"
 
 // A tree in which each dof has a body.
@@ -29,9 +31,10 @@ void lower_at(int* place, int x) {
   while (x < there && !__atomic_compare_exchange_n(place, &there, x, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
   }
 }
+int low_bit(unsigned x) { return __builtin_ctz(x); }
 void raise_bit(int* word, int bit) { __atomic_fetch_or(word, int(1u << bit), __ATOMIC_RELAXED); }
 
-#include "wide.cuh"
+#include "row_terms.cuh"
 #include "branch_rows.cuh"
 #include "branch_terms.cuh"
 #include "branch_solve.cuh"
@@ -54,12 +57,12 @@ Model tree_of(int n) {
   return m;
 }
 
-// Rows of a branch, or of two; the last `dim` rows are a cone of one contact. Some name a dof.
+// Rows of a branch, or of two; the last `dim` rows are a cone of one contact. Some name the one or two dofs they have.
 struct Problem {
   Model m;
   int n, stride, nrow, first;
   std::vector<real> A, J, W, force, b, d;
-  std::vector<int> dof;
+  std::vector<FewDofs> few;
 };
 
 Problem problem_of(int seed, int n, int dim) {
@@ -77,13 +80,16 @@ Problem problem_of(int seed, int n, int dim) {
   int ends[2] = {0, 0};
   for (int r = 0; r < p.nrow; ++r) {
     if (r <= p.first) ends[0] = rand() % n, ends[1] = rand() % 3 ? ends[0] : rand() % n;
-    const bool named = r < p.first && r % 5 == 4;
+    const int named = r >= p.first ? 0 : r % 5 == 4 ? 1 : r % 5 == 3 ? 2 : 0, other = rand() % n;
     for (int i = 0; i < n; ++i) {
-      const bool there = named ? i == ends[0] : p.m.above(i, ends[0]) != p.m.above(i, ends[1]) || p.m.above(i, ends[0]);
+      const bool there = named ? i == ends[0] || (named == 2 && i == other) : p.m.above(i, ends[0]) != p.m.above(i, ends[1]) || p.m.above(i, ends[0]);
       // rows of a cone have zeros of their own
-      if (there && (r < p.first || rand() % 3)) p.J[size_t(r * p.stride + i)] = named ? 1 : uniform();
+      if (there && (r < p.first || rand() % 3)) p.J[size_t(r * p.stride + i)] = named == 1 ? 1 : uniform();
     }
-    p.dof.push_back(named ? ends[0] : -1);
+    FewDofs few;
+    if (named) few.low = ends[0];
+    if (named == 2 && other != ends[0]) few = {std::min(ends[0], other), std::max(ends[0], other)};
+    p.few.push_back(few);
     p.force.push_back(r % 5 ? uniform() : 0);
     if (r < p.first) p.W[size_t(r * p.nrow + r)] = r % 7 ? 1 + uniform() : 0;
     for (int s = p.first; s <= r; ++s) {
@@ -101,9 +107,10 @@ Result by_warp(const Problem& p, real scale) {
   run_warp([&] {
     real* words = &memory[0].x;
     const auto together = [&](int r) { return r < p.first ? 1 : r == p.first ? p.nrow - p.first : 0; };
-    const BranchRows B = branches_of(p.m, p.nrow, p.J.data(), p.stride, together, words);
+    const auto few = [&](int r) { return p.few[size_t(r)]; };
+    const BranchRows B = branches_of(p.m, p.nrow, p.J.data(), p.stride, together, few, words);
     const auto term = [&](int r) {
-      return RowTerm{p.force[size_t(r)], p.W[size_t(r * p.nrow + r)], r >= p.first, p.dof[size_t(r)]};
+      return RowTerm{p.force[size_t(r)], p.W[size_t(r * p.nrow + r)], r >= p.first, -1, few(r)};
     };
     const auto cone_entry = [&](int r, int i) {
       real sum = 0;

@@ -98,6 +98,19 @@ DEVICE int length_dof(const Model& m, int id) {
   return id < m.njnt() ? m.jnt_dofadr()[id] : m.tendon_dof()[id - m.njnt()];
 }
 
+// The dofs in whose columns row `id` of a type has entries, if the type says that there are at most two.
+DEVICE FewDofs few_dofs(const Model& m, int type, int id) {
+  FewDofs few;
+  if (type == ROW_FRICTION_DOF) few.low = id;
+  if (type == ROW_LIMIT_JOINT && m.jnt_type()[id] != JNT_BALL) few.low = m.jnt_dofadr()[id];
+  if (type != ROW_EQUALITY || m.eq_type()[id] != EQ_JOINT) return few;
+  const int joint1 = m.eq_obj()[2 * id], joint2 = m.eq_obj()[2 * id + 1];
+  const int one = m.jnt_dofadr()[joint1], two = joint2 < 0 ? one : m.jnt_dofadr()[joint2];
+  few.low = one < two ? one : two;
+  if (one != two) few.high = one < two ? two : one;
+  return few;
+}
+
 // The velocities along rows, each a sum in the order of the columns. A single lane computes those of all rows of a
 // contact with the first one, several sums at a time, and skips the zeros of rows of single joints.
 struct RowVelocities {
@@ -140,7 +153,13 @@ struct RowVelocities {
     const typename Rows::Dofs dofs = jacobian.dofs_of(m, r);
     const int width = jacobian.width(m, dofs);
     const real* J = jacobian.J + size_t(r) * jacobian.stride;
+    const FewDofs few = few_dofs(m, type, id);
     real velocity = 0;
+    if (few.low >= 0) {
+      velocity = fma_(J[jacobian.column(dofs, few.low)], qvel[few.low], velocity);
+      if (few.high >= 0) velocity = fma_(J[jacobian.column(dofs, few.high)], qvel[few.high], velocity);
+      return velocity;
+    }
     int c = 0;
     OVERLAPPED for (; c + 4 <= width; c += 4) {  // lanes have different rows: each loads four words at once
       const Vec4 four = *reinterpret_cast<const Vec4*>(J + c);

@@ -75,12 +75,12 @@ DEVICE unsigned entry_bits(const real* own) {
 #endif
 }
 
-// The supports of rows r to r + 3 of nrow, or of the last of them. Their loads overlap.
-DEVICE void find_supports(int n, const real* J, int r, int nrow, int stride, Support* of) {
+// The supports of `number` rows of J, at most four. Their loads overlap.
+DEVICE void find_supports(int n, const real* J, const int* rows, int number, int stride, Support* of) {
   UNROLLED for (int w = 0; w < 8; w += 4) {
     real own[4][4][32 / LANES];
     UNROLLED for (int q = 0; q < 4; ++q) {
-      const real* row = J + size_t(r + q < nrow ? r + q : r) * stride;
+      const real* row = J + size_t(rows[q < number ? q : 0]) * stride;
       UNROLLED for (int e = 0; e < 4; ++e) {
         UNROLLED for (int k = 0; k < 32 / LANES; ++k) {
           const int i = 32 * (w + e) + lane() + k * LANES;
@@ -92,6 +92,15 @@ DEVICE void find_supports(int n, const real* J, int r, int nrow, int stride, Sup
       UNROLLED for (int e = 0; e < 4; ++e) of[q].word[w + e] = 32 * (w + e) < n ? entry_bits(own[q][e]) : 0;
     }
   }
+}
+
+// A bit for each lane with a flag.
+DEVICE unsigned lane_bits(bool flag) {
+#if SIMENGINE_GPU && LANES == 32
+  return lane_ballot(flag);
+#else
+  return unsigned(lane_or(int(unsigned(flag) << lane())));
+#endif
 }
 
 // Join the branches of all dofs of a support, unless it is part of the last one that was joined.
@@ -114,23 +123,50 @@ DEVICE void join_support(const BranchRows& B, const Support& s, Support& joined)
   }
 }
 
+// Is dof `low` on the branch of dof `high`, which is not below it?
+DEVICE bool on_branch(const Model& m, int low, int high) {
+  const int own = m.dof_bodyid()[low], other = m.dof_bodyid()[high];
+  return own <= other && other <= m.body_last()[own];
+}
+
 // Join branches that constraint rows couple. together(r) is the number of rows from row r on that couple all of their
-// dofs; 0 for a row that an earlier one includes.
-template <typename Together>
-DEVICE void join_rows(const BranchRows& B, int nrow, const real* J, int stride, Together together) {
+// dofs; 0 for a row that an earlier one includes. few(r) are the dofs of row r, if its type tells them: such a row is
+// looked at only if it couples two branches. The order of joins makes no difference.
+template <typename Together, typename Few>
+DEVICE void join_rows(const Model& m, const BranchRows& B, int nrow, const real* J, int stride, Together together,
+                      Few few) {
   Support joined = {{0, 0, 0, 0, 0, 0, 0, 0}}, all = joined;
   int open = 0;  // rows that belong to `all` and are still to come
-  ROLLED for (int r = 0; r < nrow; r += 4) {
-    Support of[4];
-    find_supports(B.n, J, r, nrow, stride, of);
-    UNROLLED for (int q = 0; q < 4; ++q) {
-      if (r + q >= nrow) continue;
-      if (!open) open = together(r + q);
-      else {
-        UNROLLED for (int w = 0; w < 8; ++w) of[q].word[w] |= all.word[w];
+  ROLLED for (int first = 0; first < nrow; first += LANES) {
+    const int own = first + lane();
+    const FewDofs dofs = own < nrow ? few(own) : FewDofs();
+    unsigned pairs = lane_bits(dofs.high >= 0 && !on_branch(m, dofs.low, dofs.high));
+    unsigned others = lane_bits(own < nrow && dofs.low < 0);
+    if (lane() == 0) {
+      ROLLED for (; pairs; pairs &= pairs - 1) {
+        const FewDofs pair = few(first + low_bit(pairs));
+        join_branches(B.parent, pair.high, pair.low);
       }
-      all = of[q];
-      if (open && --open == 0) join_support(B, all, joined);
+    }
+    ROLLED while (others) {
+      int rows[4] = {0, 0, 0, 0}, number = 0;
+      UNROLLED for (int q = 0; q < 4; ++q) {
+        if (!others) continue;
+        rows[q] = first + low_bit(others);
+        others &= others - 1;
+        number = q + 1;
+      }
+      Support of[4];
+      find_supports(B.n, J, rows, number, stride, of);
+      UNROLLED for (int q = 0; q < 4; ++q) {
+        if (q >= number) continue;
+        if (!open) open = together(rows[q]);
+        else {
+          UNROLLED for (int w = 0; w < 8; ++w) of[q].word[w] |= all.word[w];
+        }
+        all = of[q];
+        if (open && --open == 0) join_support(B, all, joined);
+      }
     }
   }
   lane_sync();
@@ -183,13 +219,14 @@ DEVICE void list_branches(const BranchRows& B) {
   lane_sync();
 }
 
-// The branches of the trees, joined where constraint rows couple some of them; together(r) as in join_rows.
-template <typename Together>
-DEVICE BranchRows branches_of(const Model& m, int nrow, const real* J, int stride, Together together, real* memory) {
+// The branches of the trees, joined where constraint rows couple some of them; together(r) and few(r) as in join_rows.
+template <typename Together, typename Few>
+DEVICE BranchRows branches_of(const Model& m, int nrow, const real* J, int stride, Together together, Few few,
+                              real* memory) {
   const BranchRows B = place_branches(memory, m.nv(), m.njoined() + m.nvp());
   LANE_FOR(i, B.n) B.parent[i] = m.dof_parentid()[i];
   lane_sync();
-  join_rows(B, nrow, J, stride, together);
+  join_rows(m, B, nrow, J, stride, together, few);
   list_branches(B);
   return B;
 }

@@ -132,19 +132,27 @@ DEVICE FourEntries four_entries(const BranchRows& B, const real* row, int first)
   return four;
 }
 
+// Add a row with entries for few dofs, whose values are `low` and `high`, to the matrix and to the right side y: a lane
+// for each number that changes, by the operations of add_row.
+DEVICE void add_few(const BranchRows& B, const RowTerm& own, real low, real high, real* y) {
+  lane_sync();
+  LANE_FOR(part, 5) {  // y for both dofs; and the entries of the second, both, and the first
+    const bool right = part < 2, of_high = part == 1 || part == 2 || part == 3, at_high = part == 1 || part == 2;
+    const real c = own.weight * (of_high ? high : low), v = of_high ? high : low, other = at_high ? high : low;
+    const int dof = of_high ? own.few.high : own.few.low, column = at_high ? own.few.high : own.few.low;
+    const bool there = dof >= 0 && (v != 0 || c != 0) && (right || (own.weight != 0 && other != 0));
+    if (!there) continue;
+    real* to = right ? y + dof : B.entry + B.start[dof] + B.depth(column);
+    *to = right ? fma_(own.force, v, *to) : fma_(c, other, *to);
+  }
+}
+
 // Add row r of J to the matrix and to the right side y; `own` is what it adds, `four` are its first entries, and
 // cone_entry(r, i) is column i of W J.
 template <typename ConeEntry>
 DEVICE void add_row(const BranchRows& B, const real* row, int r, const RowTerm& own, FourEntries four,
                     ConeEntry cone_entry, real* y) {
   lane_sync();  // the vectors of the row before are read, and what it added is there
-  if (own.dof >= 0) {
-    if (lane() == 0) {
-      y[own.dof] += own.force;
-      B.entry[B.start[own.dof] + B.depth(own.dof)] += own.weight;
-    }
-    return;
-  }
   unsigned* packed = packed_dofs(B);
   int number = 0;
   ROLLED for (int first = 0; first < B.n; first += 4 * LANES) {
@@ -172,31 +180,54 @@ DEVICE void add_row(const BranchRows& B, const real* row, int r, const RowTerm& 
   if (own.weight != 0) add_product(B, number);
 }
 
-// Add the rows of J that add something. The first entries of a row are loaded while the row before is added.
+// The entries of a row for few dofs, or zeros.
+DEVICE void few_entries(const real* row, const FewDofs& few, real* low, real* high) {
+  *low = few.low >= 0 ? row[few.low] : R(0.0);
+  *high = few.high >= 0 ? row[few.high] : R(0.0);
+}
+
+// Add the rows of J that add something. Each lane looks at one row and loads its entries if they are few. The first
+// entries of another row are loaded while rows before it are added.
 template <typename Term, typename ConeEntry>
 DEVICE void add_row_terms(const BranchRows& B, int nrow, const real* J, int stride, Term term, ConeEntry cone_entry,
                      real* y) {
-  const auto adds = [&](int r) {
-    const RowTerm own = term(r);
-    return own.force != 0 || own.weight != 0;
-  };
 #if SIMENGINE_GPU
   ROLLED for (int first = 0; first < nrow; first += LANES) {
-    unsigned left = lane_ballot(first + lane() < nrow && adds(first + lane()));
+    const int i = first + lane();
+    RowTerm own = {0, 0, false, -1};
+    real low = 0, high = 0;
+    if (i < nrow) {
+      own = term(i);
+      few_entries(J + size_t(i) * stride, own.few, &low, &high);
+    }
+    const int dofs = own.few.low < 0 ? -1 : own.few.low | (own.few.high + 1) << 16;
+    unsigned left = lane_ballot(own.force != 0 || own.weight != 0), many = left & lane_ballot(dofs < 0);
+    const unsigned cones = lane_ballot(own.cone);
     FourEntries next = {{0, 0, 0, 0}};
-    if (left) next = four_entries(B, J + size_t(first + lowest_bit(left)) * stride, 0);
-    ROLLED while (left) {
-      const int r = first + lowest_bit(left);
+    if (many) next = four_entries(B, J + size_t(first + lowest_bit(many)) * stride, 0);
+    ROLLED for (; left; left &= left - 1) {
+      const int from = lowest_bit(left), r = first + from, few = lane_get_int(dofs, from);
+      const RowTerm given = {lane_get(own.force, from), lane_get(own.weight, from), bool(cones >> from & 1u), -1,
+                             {few & 0xffff, (few >> 16) - 1}};
+      if (few >= 0) {
+        add_few(B, given, lane_get(low, from), lane_get(high, from), y);
+        continue;
+      }
       const FourEntries four = next;
-      left &= left - 1;
-      if (left) next = four_entries(B, J + size_t(first + lowest_bit(left)) * stride, 0);
-      add_row(B, J + size_t(r) * stride, r, term(r), four, cone_entry, y);
+      many &= many - 1;
+      if (many) next = four_entries(B, J + size_t(first + lowest_bit(many)) * stride, 0);
+      add_row(B, J + size_t(r) * stride, r, given, four, cone_entry, y);
     }
   }
 #else
   for (int r = 0; r < nrow; ++r) {
     const real* row = J + size_t(r) * stride;
-    if (adds(r)) add_row(B, row, r, term(r), four_entries(B, row, 0), cone_entry, y);
+    const RowTerm own = term(r);
+    if (own.force == 0 && own.weight == 0) continue;
+    real low, high;
+    few_entries(row, own.few, &low, &high);
+    if (own.few.low >= 0) add_few(B, own, low, high, y);
+    else add_row(B, row, r, own, four_entries(B, row, 0), cone_entry, y);
   }
 #endif
 }

@@ -5,15 +5,6 @@
 // it is the most rows that an island has. A smaller one has its own stride, and leaves columns out, four at a time.
 #pragma once
 
-// What a constraint row adds: its force, and its weight in the Hessian. Of a row of a cone that its second derivatives
-// mix with other rows, the weights are not these.
-// A row that has the entry 1 in the column of one dof, and no other, may name that dof; it is -1 for other rows.
-struct RowTerm {
-  real force, weight;
-  bool cone;
-  int dof;
-};
-
 #ifdef MATRIX_ROWS
 #define FAR_ROWS (MATRIX_ROWS - LANES)
 

@@ -38,6 +38,19 @@ DEVICE void times_rows(const Model& m, const Rows& rows, const real* x, real* ou
     return;
   }
 #endif
+#ifdef BRANCH_ROWS
+  LANE_FOR(r, rows.n) {
+    const FewDofs few = few_dofs(m, rows.type[r], rows.id[r]);
+    const real* row = rows.J + size_t(r) * m.nvp();
+    if (few.low < 0) {
+      out[r] = row_dot(rows.J, r, m.nvp(), x);
+      continue;
+    }
+    const real first = fma_(row[few.low], x[few.low], R(0.0));
+    out[r] = few.high < 0 ? first : fma_(row[few.high], x[few.high], first);
+  }
+  return;
+#endif
   rows_times(rows.n, rows.J, m.nvp(), x, out);
 }
 

@@ -157,6 +157,9 @@ DEVICE real newton_direction(const Model& m, const Rows& rows, real* search, con
   const auto term = [&](int r) {
     const int type = rows.type[r], dof = type == ROW_FRICTION_DOF ? rows.id[r] : -1;
     const bool mixes = type == ROW_CONTACT_ELLIPTIC && mixes_rows(m, rows, r, weight);
+#ifdef BRANCH_ROWS
+    return RowTerm{force[r], own_weight(rows, r, weight), mixes, -1, few_dofs(m, type, rows.id[r])};
+#endif
     return RowTerm{force[r], own_weight(rows, r, weight), mixes, dof};
   };
   const auto cone_entry = [&](int r, int i) { return weighted_entry(m, rows, r, weight, i); };
@@ -212,7 +215,8 @@ DEVICE void solve_newton_general(const Model& m, const int* nefc, const real* qM
   sym_load(&M, qM, nv);
   sym_set_aside(&M);
 #ifdef BRANCH_ROWS
-  M.branches = branches_of(m, rows.n, efc_J, m.nvp(), [&](int r) { return rows_together(m, rows, r); }, hessian);
+  M.branches = branches_of(m, rows.n, efc_J, m.nvp(), [&](int r) { return rows_together(m, rows, r); },
+                           [&](int r) { return few_dofs(m, rows.type[r], rows.id[r]); }, hessian);
 #endif
   LANE_FOR(i, MAX_CONE_ROWS * rows.n) efc_weight[i] = 0;
   // (1) start from qacc_warmstart or qacc_smooth, whichever costs less

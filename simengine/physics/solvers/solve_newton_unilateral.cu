@@ -128,7 +128,7 @@ DEVICE void solve_newton_unilateral(const Model& m, const int* nefc, const real*
   sym_load(&M, qM, nv);
   sym_set_aside(&M);
 #ifdef BRANCH_ROWS
-  M.branches = branches_of(m, n, efc_J, stride, [](int) { return 1; }, hessian);
+  M.branches = branches_of(m, n, efc_J, stride, [](int) { return 1; }, [](int) { return FewDofs(); }, hessian);
 #endif
   warm_start(m, n, M, qfrc_smooth, qacc_smooth, qacc_warmstart, efc_J, efc_D, efc_aref, point, Ma, efc_jar, search,
              efc_jv);
