@@ -53,7 +53,7 @@ GROUPS_OF_SEARCHES = 2**16
 """About so many groups of lanes keep a GPU busy with searches."""
 
 LEAST_PARTS, MOST_PARTS = 8, 32
-"""Fewest and most groups of lanes that share the searches of a world."""
+"""Fewest and most groups of lanes that share the searches of a world; powers of two."""
 
 
 @dataclass(frozen=True)
@@ -185,8 +185,6 @@ class Selection:
             return (first, last)
         if self.worlds <= MERGED_WORLDS:
             depth = catalogue.DEPTH_BY_WARP if self.spreads_searches else depth
-        if self.worlds <= SPREAD_WORLDS:
-            touch = catalogue.TOUCH_IN_EIGHT if self.spreads_searches else touch
         return (first, distance, depth, touch, last)
 
     @property
@@ -197,7 +195,10 @@ class Selection:
     @property
     def search_parts(self) -> int:
         """How many groups of lanes share the searches of a world."""
-        return min(MOST_PARTS, max(LEAST_PARTS, GROUPS_OF_SEARCHES // self.worlds))
+        parts = LEAST_PARTS
+        while parts < MOST_PARTS and 2 * parts * self.worlds <= GROUPS_OF_SEARCHES:
+            parts *= 2
+        return parts
 
     def motion(self) -> tuple[Kernel, ...]:
         """The motion without constraints, and the wanted fields that follow from it."""
