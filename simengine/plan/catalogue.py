@@ -194,8 +194,8 @@ SEARCHES = (
     replace(single(COLLISION_TOUCH), queued=4, own_lanes=1, min_blocks_per_multiprocessor=3),
     single(COLLISION_COUNT),
 )
-"""Contact counts as five kernels. In the second, lanes of a warp share the searches of a few worlds, and groups of lanes
-of the third and fourth take searches of any world from the queue that the second fills."""
+"""Contact counts as five kernels. In the second, lanes of a warp share the searches of a few worlds. Groups of lanes of
+the third and fourth take searches of any world from the queue that the second fills."""
 
 
 LIST_BY_BLOCK = replace(
@@ -214,6 +214,10 @@ CLUSTERS_BY_BLOCK = replace(
 
 DEPTH_BY_WARP = replace(SEARCHES[2], name="depth_by_warp", own_lanes=32)
 """The third of them for few worlds, with a whole warp for each pair, since few of its warps would have another pair."""
+
+TOUCH_IN_EIGHT = replace(SEARCHES[3], name="touch_in_eight", own_lanes=8)
+"""The fourth of them for very few worlds: a warp has four searches instead of 32, which often take different ways."""
+
 
 COUNTING_BY_WARP = replace(single(COLLISION_GENERAL), name="counting_by_warp", own_lanes=32)
 """Contact counts of a world by a whole warp, for models of few dofs and many pairs."""
@@ -292,6 +296,7 @@ def step_kernels(integrator: str, solver: str = SOLVE_NEWTON_UNILATERAL.name) ->
         LISTING_BY_CLUSTERS,
         CLUSTERS_BY_BLOCK,
         DEPTH_BY_WARP,
+        TOUCH_IN_EIGHT,
         COUNTING_BY_WARP,
         ACTUATORS_BY_BLOCK,
         SMOOTH,

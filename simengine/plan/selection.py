@@ -185,6 +185,8 @@ class Selection:
             return (first, last)
         if self.worlds <= MERGED_WORLDS:
             depth = catalogue.DEPTH_BY_WARP if self.spreads_searches else depth
+        if self.worlds <= SPREAD_WORLDS:
+            touch = catalogue.TOUCH_IN_EIGHT if self.spreads_searches else touch
         return (first, distance, depth, touch, last)
 
     @property

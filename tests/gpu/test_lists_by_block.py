@@ -27,10 +27,11 @@ def test_a_block_lists_the_pairs_that_a_warp_lists(backend: str, monkeypatch: py
 @cuda_only
 def test_searches_of_more_lanes_find_the_same(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
-    for depth in (catalogue.DEPTH_BY_WARP, catalogue.SEARCHES[2]):
+    for depth, touch in ((catalogue.DEPTH_BY_WARP, catalogue.TOUCH_IN_EIGHT), catalogue.SEARCHES[2:4]):
         monkeypatch.setattr(catalogue, "DEPTH_BY_WARP", depth)
+        monkeypatch.setattr(catalogue, "TOUCH_IN_EIGHT", touch)
         sim = Simulation(load_model(OWN["rubble"]), 20, backend=backend)
-        assert depth in sim.schedule.plan().kernels(frozenset())
+        assert {depth, touch} <= set(sim.schedule.plan().kernels(frozenset()))
         sim.step(60)
         found.append(state_bits(sim))
         sim.close()

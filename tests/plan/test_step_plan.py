@@ -268,5 +268,6 @@ def test_small_shards_have_more_lanes_for_a_search(monkeypatch: pytest.MonkeyPat
     for name, there in {
         "list_by_block_no_hfields": (True, True, False),
         "depth_by_warp": (True, True, False),
+        "touch_in_eight": (True, False, False),
     }.items():
         assert (name in few, name in some, name in many) == there

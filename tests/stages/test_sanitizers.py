@@ -49,10 +49,8 @@ STEPS = [
     *(("glider", step) for step in ("implicit", "implicitfast")),
 ]
 """Models, and integrators to step them with; without one, an evaluation."""
-SEARCHES = (
-    *(*catalogue.SEARCHES, catalogue.LIST_BY_BLOCK, catalogue.SEARCHES[1], catalogue.DEPTH_BY_WARP),
-    *catalogue.SEARCHES[3:],
-)
+_SPREAD = (catalogue.DEPTH_BY_WARP, catalogue.TOUCH_IN_EIGHT)
+SEARCHES = (*catalogue.SEARCHES, catalogue.LIST_BY_BLOCK, catalogue.SEARCHES[1], *_SPREAD, catalogue.SEARCHES[4])
 """The kernels that search for contacts in large shards, and then those of small ones."""
 
 SUMMED = (

@@ -9,22 +9,11 @@
 #define MOST_SEARCHES 64  // of a world, of which states are in memory; larger numbers in entries are such pairs
 #define QUEUE_WORLD 128   // numbers of searches of a world in an entry
 
-#define WARPS_OF_SEARCHES 512  // so many warps, each with a few searches, are not slower than fewer with more
-
 // How many searches collision_distance has to do with in a world that lists some: those with memory for a state, and an
 // entry of the queue for every QUEUE_REST of the others.
 DEVICE int searches_begun(int searches, int nkept) {
   const int kept = nkept / MAX_CONVEX, rest = searches - kept;
   return rest <= 0 ? searches : kept + (rest < QUEUE_REST ? rest : QUEUE_REST);
-}
-
-// How many of `waiting` entries a warp takes at a time, one for each of some lanes. The launch has a number of warps
-// with `width` lanes each.
-DEVICE int entries_of_warp(int waiting, int warps, int width) {
-  const int used = warps < WARPS_OF_SEARCHES ? warps : WARPS_OF_SEARCHES;
-  int each = 1;
-  while (each < width && waiting > each * used) each = 2 * each < width ? 2 * each : width;
-  return each;
 }
 
 // A search: its world, as a number within the shard, and its number there.
