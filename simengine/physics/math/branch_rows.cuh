@@ -15,11 +15,12 @@ struct BranchRows {
   int n;
   real* entry;
   int *parent, *start;
-  int* place;           // depths in the low 16 bits, and where in `dofs` the branches are listed
+  int* place;           // depths in the low 15 bits, is_chained, and where in `dofs` the branches are listed
   real *c, *v;          // entries of a row and their products with a weight, or other numbers for each dof
   unsigned char* dofs;  // so n is at most 256
 
-  DEVICE_METHOD int depth(int i) const { return place[i] & 0xffff; }
+  DEVICE_METHOD int depth(int i) const { return place[i] & 0x7fff; }
+  DEVICE_METHOD bool is_chained(int i) const { return place[i] & 0x8000; }  // is its parent the dof before it?
   DEVICE_METHOD unsigned char* branch(int i) const { return dofs + (unsigned(place[i]) >> 16); }
 };
 
@@ -215,7 +216,7 @@ DEVICE void list_branches(const BranchRows& B) {
     next += total;
   }
   lane_sync();
-  LANE_FOR(i, B.n) B.place[i] |= list[i] << 16;
+  LANE_FOR(i, B.n) B.place[i] |= list[i] << 16 | (i > 0 && B.parent[i] == i - 1 ? 0x8000 : 0);
   lane_sync();
 }
 

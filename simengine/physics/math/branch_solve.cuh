@@ -110,34 +110,13 @@ DEVICE void eliminate_pivots(const BranchRows& B, int k, real* x) {
   lane_sync();
 }
 
-// The dofs whose parent is the dof before them, by bits.
-DEVICE Support chained_dofs(const BranchRows& B) {
-  Support chained;
-  UNROLLED for (int w = 0; w < 8; ++w) {
-    real own[32 / LANES];
-    UNROLLED for (int e = 0; e < 32 / LANES; ++e) {
-      const int i = 32 * w + lane() + e * LANES, depth = i < B.n ? B.depth(i) : 0;
-      own[e] = depth > 0 && B.branch(i)[depth - 1] == i - 1;
-    }
-    chained.word[w] = 32 * w < B.n ? entry_bits(own) : 0;
-  }
-  return chained;
-}
-
-DEVICE bool is_in(const Support& s, int i) {
-  unsigned word = 0;
-  UNROLLED for (int w = 0; w < 8; ++w) word = i / 32 == w ? s.word[w] : word;
-  return i >= 0 && word >> (i & 31) & 1u;
-}
-
 // A = L' D L: the rows become those of L, and the entries on the diagonal those of inv(D). x becomes inv(L') x. A pivot
 // that rounding has left not positive takes its dof out of the solution. Up to four dofs of a chain are eliminated
 // together: rows above are read and written once for all of them, with the operations that they see one by one.
 DEVICE void factor_branches(const BranchRows& B, real* x) {
-  const Support chained = chained_dofs(B);
   ROLLED for (int k = B.n - 1; k >= 0;) {
-    const bool one = is_in(chained, k);
-    if (one && is_in(chained, k - 1) && is_in(chained, k - 2)) {
+    const bool one = B.is_chained(k);
+    if (one && k > 2 && B.is_chained(k - 1) && B.is_chained(k - 2)) {
       eliminate_pivots<4>(B, k, x);
       k -= 4;
     } else if (one) {

@@ -38,7 +38,7 @@ DEVICE void times_rows(const Model& m, const Rows& rows, const real* x, real* ou
     return;
   }
 #endif
-#ifdef BRANCH_ROWS
+#if defined(BRANCH_ROWS) || (defined(MATRIX_ROWS) && !defined(UNIT_ISLAND))  // dofs of islands have other numbers
   LANE_FOR(r, rows.n) {
     const FewDofs few = few_dofs(m, rows.type[r], rows.id[r]);
     const real* row = rows.J + size_t(r) * m.nvp();
