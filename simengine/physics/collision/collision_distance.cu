@@ -1,5 +1,5 @@
-// Distance of a pair that is listed for a search, by one lane; see searches.cuh. `search_state` receives what is known of
-// its cores, and the queue the pairs that other kernels go on with. Those beyond the memory for states are left to
+// Distance of a pair that is listed for a search, by one lane; see searches.cuh. `search_state` receives what is known
+// of its cores, and the queue the pairs that other kernels go on with. Those beyond the memory for states are left to
 // collision_touch. `part` is the number of the search, as searches_begun counts them.
 
 // In which line of the queue a search waits: alike searches beside each other, and those that take longest first.
