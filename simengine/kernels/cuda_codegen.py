@@ -5,9 +5,7 @@ from __future__ import annotations
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.signatures import parameters, unpacked
 from simengine.kernels.sources import source_of
-from simengine.kernels.world_codegen import from_queue, from_tallies, unit_of, world_function
-
-_NUMBER = "(worlds ? *num_listed : n)"  # of units of a launch
+from simengine.kernels.world_codegen import beyond, from_queue, slot_of, unit_of, world_function
 
 
 def kernel_source(kernel: Kernel, target: str) -> str:
@@ -45,10 +43,8 @@ def _cuda_entry(kernel: Kernel) -> str:
     run = f"{kernel.name}_world({call}, world, scratch{', part' * kernel.in_parts});"
     if kernel.queued:
         work = [f"real* scratch = {own};", *from_queue(kernel, run, place)]
-    elif kernel.in_parts:
-        work = [f"real* scratch = {own};", *from_tallies(kernel, run, place)]
     else:
-        work = [f"const int slot = {place};", f"if (slot >= {_NUMBER}) return;"]
+        work = [" ".join(slot_of(kernel, place)), f"if ({beyond(kernel)}) return;"]
         work += [f"const int world = {unit_of(kernel)};", f"real* scratch = {own};", run]
     return (
         f'extern "C" __global__ void {bounds} {kernel.name}({", ".join(parameters(kernel))}{memory}) {{\n'
@@ -91,12 +87,11 @@ def _task_entry(kernel: Kernel) -> str:
     scratch = f"  real* scratch = work + size_t({place}) * (scratch_words + COLUMN_WORDS);"
     run = f"  {kernel.name}_world({call}, world, scratch{', part' * kernel.in_parts});"
     lines.append("  if (full && (full[0] | full[1])) return;")
-    if kernel.in_parts:
-        taken = from_queue if kernel.queued else from_tallies
-        return "\n".join([*lines, scratch, *taken(kernel, run, unit), "}"]) + "\n"
+    if kernel.queued:
+        return "\n".join([*lines, scratch, *from_queue(kernel, run, unit), "}"]) + "\n"
     lines += [
-        f"  const int slot = {unit};",
-        f"  if (slot >= {_NUMBER}) return;",
+        f"  {' '.join(slot_of(kernel, unit))}",
+        f"  if ({beyond(kernel)}) return;",
         f"  const int world = {unit_of(kernel)};",
         *(scratch, run),
         "}",

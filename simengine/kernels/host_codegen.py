@@ -22,7 +22,6 @@ from simengine.kernels.kernel import Kernel
 from simengine.kernels.signatures import COLUMN_STAGES, entry_words, parameters, unpacked
 from simengine.kernels.sources import source_of
 from simengine.kernels.world_codegen import from_queue, unit_of, world_function
-from simengine.model.blob import HEADER
 from simengine.state.fields import ADDRESS_OF, FIELD
 
 _HERE = Path(__file__).parent
@@ -67,7 +66,7 @@ def host_entry(kernel: Kernel) -> str:
             "  const int count = worlds ? *num_listed : n;",
             "  for (int slot = 0; slot < count; ++slot) {",
             f"    const int world = {unit_of(kernel)};",
-            f"    for (int part = 0; part < {_searches(kernel)}; ++part) {{" if kernel.in_parts else "    {",
+            "    for (int part = 0; part < parts; ++part) {" if kernel.in_parts else "    {",
             f"      {kernel.name}_world({call}, world, scratch{', part' * kernel.in_parts});",
             "      lane_sync();",  # the next world uses the same scratch
             "    }",
@@ -83,12 +82,6 @@ def host_entry(kernel: Kernel) -> str:
         f'extern "C" void {kernel.name}(const uint64_t* slots) {{ run_lanes({kernel.name}_lane, slots, {words}); }}'
     )
     return "\n".join(lines) + "\n"
-
-
-def _searches(kernel: Kernel) -> str:
-    """C expression for the number of searches that a world begins."""
-    tally = f"pair_tally + words_before(world, {entry_words(FIELD['pair_tally'])})"
-    return f"searches_begun(({tally})[1], header.at[{HEADER.index('nkept')}])"
 
 
 def _names(kernel: Kernel) -> list[str]:

@@ -193,7 +193,7 @@ class Kernel:
         """Integer launch arguments of the bodies, without those that every unit knows or computes itself."""
         known = ("world", "part", *(("begin", "n") if self.unit != "column" else ()))
         names = [name for stage in self.stages for name in stage.scalars if name not in known]
-        names += ["parts"] * self.in_parts
+        names += ["parts"] * bool(self.queued)
         return tuple(dict.fromkeys([*names, *(("shard_size", "contact_capacity") if self.own_addresses else ())]))
 
     @cached_property

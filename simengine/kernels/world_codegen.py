@@ -146,37 +146,19 @@ def _copy_out(kernel: Kernel, name: str) -> str:
     return f"  if ({name}) copy_out({_pointer(kernel, name)}, w_{name}, {count});"
 
 
-def from_tallies(kernel: Kernel, run: str, place: str) -> list[str]:
-    """C statements that run a kernel's world function for the searches of worlds that a group of lanes takes.
+def slot_of(kernel: Kernel, place: str) -> list[str]:
+    """C statements that give the slot of the launch, and the part of its world, of the group of lanes at a place."""
+    if not kernel.in_parts:
+        return [f"const int slot = {place};"]
+    # neighbouring groups have the same part of different worlds, which takes about equally long
+    units = "(worlds ? max(*num_listed, 1) : n)"
+    return [f"const int place = {place}, units = {units};", "const int part = place / units, slot = place % units;"]
 
-    The groups of a warp share the searches of a few worlds, so that few have none.
 
-    Args:
-        kernel: the kernel.
-        run: C statement that calls the world function.
-        place: C expression for the place of the group of lanes among all of the launch.
-    """
-    nkept = f"header.at[{HEADER.index('nkept')}]"
-    of_slot = f"pair_tally + words_before({unit_of(kernel)}, {entry_words(FIELD['pair_tally'])})"
-    return [
-        "const int count = worlds ? *num_listed : n, groups = count * parts, width = groups < 32 ? groups : 32;",
-        f"const int place = {place}, together = parts < width ? width / parts : 1;",
-        "if (!groups || place >= groups / width * width) return;",
-        "ROLLED for (int first = place / width * together; first < count; first += groups / width * together) {",
-        "  const int end = first + together < count ? first + together : count;",
-        "  ROLLED for (int at = place % width;; at += width) {",
-        "    int slot = first, part = at;",
-        "    ROLLED for (; slot < end; ++slot) {",
-        f"      const int own = searches_begun(({of_slot})[1], {nkept});",
-        "      if (part < own) break;",
-        "      part -= own;",
-        "    }",
-        "    if (slot == end) break;",
-        f"    const int world = {unit_of(kernel)};",
-        f"    {run}",
-        "  }",
-        "}",
-    ]
+def beyond(kernel: Kernel) -> str:
+    """C condition that the launch has no work for a group of lanes."""
+    none = "slot >= (worlds ? *num_listed : n)"
+    return f"{none} || part >= parts" if kernel.in_parts else none
 
 
 def from_queue(kernel: Kernel, run: str, place: str = "") -> list[str]:

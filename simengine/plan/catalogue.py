@@ -194,8 +194,8 @@ SEARCHES = (
     replace(single(COLLISION_TOUCH), queued=4, own_lanes=1, min_blocks_per_multiprocessor=3),
     single(COLLISION_COUNT),
 )
-"""Contact counts as five kernels. In the second, lanes of a warp share the searches of a few worlds. Groups of lanes of
-the third and fourth take searches of any world from the queue that the second fills."""
+"""Contact counts as five kernels. The second has several groups of lanes for each world, and those of the third and
+fourth take searches of any world from the queue that the second fills."""
 
 
 LIST_BY_BLOCK = replace(

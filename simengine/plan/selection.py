@@ -53,7 +53,7 @@ GROUPS_OF_SEARCHES = 2**16
 """About so many groups of lanes keep a GPU busy with searches."""
 
 LEAST_PARTS, MOST_PARTS = 8, 32
-"""Fewest and most groups of lanes that share the searches of a world; powers of two."""
+"""Fewest and most groups of lanes that share the searches of a world."""
 
 
 @dataclass(frozen=True)
@@ -197,10 +197,7 @@ class Selection:
     @property
     def search_parts(self) -> int:
         """How many groups of lanes share the searches of a world."""
-        parts = LEAST_PARTS
-        while parts < MOST_PARTS and 2 * parts * self.worlds <= GROUPS_OF_SEARCHES:
-            parts *= 2
-        return parts
+        return min(MOST_PARTS, max(LEAST_PARTS, GROUPS_OF_SEARCHES // self.worlds))
 
     def motion(self) -> tuple[Kernel, ...]:
         """The motion without constraints, and the wanted fields that follow from it."""

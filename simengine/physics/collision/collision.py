@@ -60,7 +60,7 @@ COLLISION_DISTANCE = Stage(
     reads=("geom_xpos", "geom_xmat", "near_cand", "search_near", "pair_tally"),
     writes=("search_found", "search_state", "search_simplex"),
     updates=("search_queue",),
-    scalars=("part", "world", "begin", "n"),
+    scalars=("part", "parts", "world", "begin", "n"),
     shares=("convex",),
     flops=100,
 )

@@ -1,6 +1,6 @@
-// Distance of a pair that is listed for a search, by one lane; see searches.cuh. `search_state` receives what is known
-// of its cores, and the queue the pairs that other kernels go on with. Those beyond the memory for states are left to
-// collision_touch. `part` is the number of the search, as searches_begun counts them.
+// Distance of the pairs that are listed for a search, one lane a pair; see searches.cuh. `search_state` receives what
+// is known of the cores of each pair, and the queue the pairs that other kernels go on with. Those beyond the memory
+// for states are left to collision_touch.
 
 // In which line of the queue a search waits: alike searches beside each other, and those that take longest first.
 DEVICE int line_of(const Difference& d, int cores) {
@@ -10,24 +10,26 @@ DEVICE int line_of(const Difference& d, int cores) {
 
 DEVICE void collision_distance(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* near_cand,
                                const int* search_near, const int* pair_tally, int* search_found, int* search_state,
-                               real* search_simplex, int* search_queue, int part, int world, int begin, int n) {
-  if (lane() != 0) return;
+                               real* search_simplex, int* search_queue, int part, int parts, int world, int begin,
+                               int n) {
   const SearchQueue queue = {search_queue, m.nkept(), n};
   const int searches = kept_searches(m, pair_tally[1]);
-  if (part >= searches) {
-    put_entry(search_queue, queue, QUEUE_NEAR, {world - begin, MOST_SEARCHES + part - searches});
-    return;
+  ROLLED for (int k = part + parts * lane(); k < searches; k += parts * LANES) {
+    const int c = near_cand[search_near[k]];
+    const Difference d = difference_of(pair_of(m, c, geom_xpos, geom_xmat));
+    Simplex simplex;
+    real normal[3];
+    const int cores = begin_search(d, detection_margin(m, c), simplex, normal);
+    const bool left = cores == CORES_NEAR || (BEGINS_WITH_SIMPLEX && cores == CORES_DEEP);
+    if (left && !is_segment_cylinder(d)) {
+      put_simplex(search_simplex + SIMPLEX_WORDS * size_t(k), simplex, normal);
+    }
+    search_state[k] = cores;
+    search_found[k] = 0;
+    if (cores != CORES_APART) put_entry(search_queue, queue, line_of(d, cores), {world - begin, k});
   }
-  const int c = near_cand[search_near[part]];
-  const Difference d = difference_of(pair_of(m, c, geom_xpos, geom_xmat));
-  Simplex simplex;
-  real normal[3];
-  const int cores = begin_search(d, detection_margin(m, c), simplex, normal);
-  const bool left = cores == CORES_NEAR || (BEGINS_WITH_SIMPLEX && cores == CORES_DEEP);
-  if (left && !is_segment_cylinder(d)) {
-    put_simplex(search_simplex + SIMPLEX_WORDS * size_t(part), simplex, normal);
+  ROLLED for (int k = part; k < QUEUE_REST && searches + k < pair_tally[1]; k += parts) {
+    if (lane() == 0) put_entry(search_queue, queue, QUEUE_NEAR, {world - begin, MOST_SEARCHES + k});
   }
-  search_state[part] = cores;
-  search_found[part] = 0;
-  if (cores != CORES_APART) put_entry(search_queue, queue, line_of(d, cores), {world - begin, part});
+  lane_sync();
 }

@@ -9,13 +9,6 @@
 #define MOST_SEARCHES 64  // of a world, of which states are in memory; larger numbers in entries are such pairs
 #define QUEUE_WORLD 128   // numbers of searches of a world in an entry
 
-// How many searches collision_distance has to do with in a world that lists some: those with memory for a state, and an
-// entry of the queue for every QUEUE_REST of the others.
-DEVICE int searches_begun(int searches, int nkept) {
-  const int kept = nkept / MAX_CONVEX, rest = searches - kept;
-  return rest <= 0 ? searches : kept + (rest < QUEUE_REST ? rest : QUEUE_REST);
-}
-
 // A search: its world, as a number within the shard, and its number there.
 struct SearchOf {
   int world, search;
