@@ -160,7 +160,8 @@ class CallFactory:
             tag=Tag((shard.group,), shard.number, kernel.name),
             tiled=self._tiled(kernel, (*reads, *writes, *updates)) if listed is None else (),
         )
-        return SizedCall(call, store, lanes, scratch, ahead, kernel.unit == "column", parts)
+        most = shard.size if listed is not None else None
+        return SizedCall(call, store, lanes, scratch, ahead, kernel.unit == "column", parts, most)
 
     def _tiled(self, kernel: Kernel, touched: tuple[int, ...]) -> tuple[int, ...]:
         """The segments that a call over all worlds touches tile by tile.
@@ -287,18 +288,41 @@ class CallFactory:
         return Cost(flops, sum(word[f.kind] * prod(entry_shape(f, sizes)) for f in touched) * worlds, scratch)
 
 
+def rounded(units: int, most: int | None) -> int:
+    """A number of units that is at least `units`, of which there are few, so that calls for it come again.
+
+    It is a power of two, and beyond 512 one of four steps between two. Groups of lanes without a unit end at once.
+
+    Args:
+        units: how many there are, at least 1.
+        most: the largest number that there may be; None if it is not known.
+    """
+    step = 1 << max(0, (units - 1).bit_length() - (3 if units > 512 else 0))
+    up = -(-units // step) * step
+    return up if most is None else min(up, most)
+
+
 class SizedCall:
     """A call, and its copies for other numbers of units. A scan has one call, since its number of columns is fixed.
 
-    Several groups of lanes work on a unit if it has `parts`.
+    Several groups of lanes work on a unit if it has `parts`. There are at most `most` units, if that is known.
     """
 
-    __slots__ = ("_by_units", "_lanes", "_packed", "_parts", "_scan", "_scratch", "_store", "call")
+    __slots__ = ("_by_units", "_lanes", "_most", "_packed", "_parts", "_scan", "_scratch", "_store", "call")
 
     def __init__(
-        self, call: KernelCall, store: GroupStore, lanes: int, scratch: int, packed: bool, scan: bool, parts: int = 1
+        self,
+        call: KernelCall,
+        store: GroupStore,
+        lanes: int,
+        scratch: int,
+        packed: bool,
+        scan: bool,
+        parts: int = 1,
+        most: int | None = None,
     ):
         self.call = call
+        self._most = most
         self._parts = parts
         self._scan = scan
         self._store = store
@@ -317,3 +341,10 @@ class SizedCall:
             launch = self._store.backend.resize(self.call.launch, groups, self._lanes, self._scratch, self._packed)
             call = self._by_units[units] = replace(self.call, launch=launch)
         return call
+
+    def counted(self, units: int) -> KernelCall:
+        """The call over as many units as were counted, which kernels find in memory.
+
+        Numbers that are close have the same call, so that an executor may keep graphs of what varies.
+        """
+        return self.sized(rounded(units, self._most))

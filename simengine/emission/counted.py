@@ -35,7 +35,7 @@ class CountedStep:
                 entries.append(item.call.sized(item.units))
             else:
                 row, first = store.host_counts(item.counted.table)[place], item.counted.first
-                entries.append(Counted(row[first : first + 1], item.call.sized, self._seen[number : number + 1]))
+                entries.append(Counted(row[first : first + 1], item.call.counted, self._seen[number : number + 1]))
         self.list = CountedList(entries)
 
     def log(self) -> list[EmittedCall]:
@@ -44,9 +44,10 @@ class CountedStep:
         for item, seen in zip(self._items, self._seen.tolist(), strict=True):
             if isinstance(item, BoundAwait):
                 continue
-            units = item.units if item.counted is None else seen
-            if units:
-                calls.append(EmittedCall(item.call.sized(units), units))
+            if item.counted is None:
+                calls.append(EmittedCall(item.call.sized(item.units), item.units))
+            elif seen:
+                calls.append(EmittedCall(item.call.counted(seen), seen))
         return calls
 
 

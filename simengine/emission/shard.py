@@ -308,7 +308,7 @@ class ShardEmitter:
                 continue
             units = item.units if item.counted is None else counts[item.counted.table][item.counted.first]
             if units:
-                call = item.call.sized(units)
+                call = item.call.sized(units) if item.counted is None else item.call.counted(units)
                 self._log.append(EmittedCall(call, units))
                 yield call
 

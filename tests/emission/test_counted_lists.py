@@ -9,6 +9,7 @@ import pytest
 
 from simengine import Simulation
 from simengine.cli.simulations.workloads import loaded
+from simengine.emission import calls
 from simengine.zoo import pile_xml, random_robot
 from simengine_scheduler import make_executor
 from simengine_scheduler.core import CountedList
@@ -52,3 +53,13 @@ def test_compiled_code_makes_the_steps_of_serial(groups: str, emission: str, nam
     assert state(sims[0]) == state(sims[1])
     for sim in sims:
         sim.close()
+
+
+def test_counts_that_are_close_have_the_same_call() -> None:
+    """So an executor that keeps graphs of calls meets few of them, and never one for fewer worlds than counted."""
+    rounded = [calls.rounded(units, 100) for units in range(1, 101)]
+    assert all(units <= up <= 100 for units, up in enumerate(rounded, 1))
+    assert sorted(set(rounded)) == [1, 2, 4, 8, 16, 32, 64, 100]
+    large = [calls.rounded(units, None) for units in range(513, 100_000)]
+    assert all(units <= up < 1.25 * units for units, up in enumerate(large, 513))
+    assert len(set(large)) < 40
