@@ -11,7 +11,7 @@ import pytest
 
 from simengine_scheduler import AwaitCounts, FixedList, KernelCall, Segments, make_executor
 from simengine_scheduler.core import Arrival, CountedList
-from simengine_scheduler.executors import kept_pieces
+from simengine_scheduler.executors import kept_pieces, pieces_trial
 from simengine_scheduler.launch import BufferSet
 from simengine_scheduler.testing import CalledDevice
 from tests.scheduler import test_compiled_random as random_lists
@@ -45,10 +45,12 @@ class Chains:
 
 @pytest.fixture
 def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Graphs cost little, so that each run of calls asks for one when it comes for the second time."""
+    """Graphs cost little, so that each run of calls asks for one when it comes for the second time, and always pay."""
     monkeypatch.setattr(kept_pieces, "_BASE", 2)
     monkeypatch.setattr(kept_pieces, "_EACH", 0)
     monkeypatch.setattr(kept_pieces, "_TOGETHER", 1000)
+    monkeypatch.setattr(kept_pieces, "_FIRST", 1000.0)
+    monkeypatch.setattr(pieces_trial, "_LEARNING", 1 << 30)
 
 
 def make(device: CalledDevice, table: Segments, **options: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Self
 from weakref import WeakKeyDictionary
@@ -23,22 +23,27 @@ def driver_for(options: Options) -> Driver:
 
 
 class Lanes:
-    """Worker streams between a fork from the home stream and a join back to it."""
+    """Worker streams between a fork from the home stream and a join back to it.
+
+    Attributes:
+        handles: of the streams.
+        fork, joins: events for the fork, and for the join of each stream.
+    """
 
     def __init__(self, driver: Driver, count: int) -> None:
         self._driver = driver
         self.handles = [driver.create_stream() for _ in range(count)]
         self._events = EventPool(driver)
-        self._fork = self._behind = self._events.take()
-        self._joins = [self._events.take() for _ in range(count)]
+        self.fork = self._behind = self._events.take()
+        self.joins = [self._events.take() for _ in range(count)]
         self._used = [False] * count
 
     def begin(self, home: int) -> int:
         """Record on the home stream what every lane must come after. Returns the event."""
         self._used = [False] * len(self.handles)
-        self._driver.record(self._fork, home)
-        self._behind = self._fork
-        return self._fork
+        self._driver.record(self.fork, home)
+        self._behind = self.fork
+        return self.fork
 
     def begin_behind(self, fork: int) -> None:
         """Let every lane come after an event of another GPU, which was recorded there."""
@@ -53,12 +58,12 @@ class Lanes:
             self._driver.wait(handle, self._behind)
         return handle
 
-    def join(self, home: int, used_by_others: Sequence[bool] = ()) -> None:
-        """Let the home stream wait for the lanes that were used, by `use` or by compiled code."""
-        for lane, used in enumerate(used_by_others or self._used):
+    def join(self, home: int) -> None:
+        """Let the home stream wait for the lanes that were used."""
+        for lane, used in enumerate(self._used):
             if used:
-                self._driver.record(self._joins[lane], self.handles[lane])
-                self._driver.wait(home, self._joins[lane])
+                self._driver.record(self.joins[lane], self.handles[lane])
+                self._driver.wait(home, self.joins[lane])
 
     def close(self) -> None:
         """Destroy streams and events."""

@@ -5,7 +5,7 @@
          +-- graphs, built here <--+ runs of calls that came so often that a graph pays
 
 Invariants
-    1. Graphs are built between runs, few at a time, so that no run waits long.
+    1. Graphs are built between runs, few at a time, so that no run waits long, and in a small share of the time.
     2. A graph holds arguments as they were. It is destroyed once a buffer of its calls has moved or a scalar has
        changed, before anything more is issued. Its calls must then come twice as often before they get another.
     3. The numbers of calls are those of `CompiledCalls`. Once these are forgotten, so are the pieces.
@@ -14,6 +14,7 @@ Invariants
 from __future__ import annotations
 
 import weakref
+from time import perf_counter
 
 from ..core.errors import CallError
 from ..cuda.driver import Driver
@@ -25,6 +26,8 @@ from .compiled import CompiledCalls
 
 _BASE, _EACH = 40, 16  # launches of graphs that take as long as building one, and more of them for each call in it
 _TOGETHER = 4  # graphs that are built after a run
+_SHARE = 0.1  # of the time of runs that graphs may take to be built,
+_FIRST = 0.02  # besides what they may take at first [s]
 _FOR_EACH = 16  # pieces that are kept for each graph that an executor stores
 
 
@@ -47,6 +50,7 @@ class KeptPieces:
         self._driver = driver
         self._builder = GraphBuilder(executor, options, driver)
         self._most = _FOR_EACH * options.graphs
+        self._spare = _FIRST  # time that graphs may still take [s]
         self._graphs: dict[int, BuiltGraph] = {}
         self._changes = BufferSet.changes
         self._finalizer = weakref.finalize(self, _destroy, driver, self._graphs)
@@ -67,19 +71,27 @@ class KeptPieces:
         for piece in [piece for piece, graph in self._graphs.items() if not graph.is_current()]:
             self._drop(piece)
 
-    def build(self) -> None:
-        """Build some of the graphs that are asked for."""
+    def build(self, ran: float) -> None:
+        """Build some of the graphs that are asked for, after a run that took so long [s]."""
+        self._spare = min(self._spare + _SHARE * ran, _FIRST)
         native = self.native
         for _ in range(min(_TOGETHER, native.wanted)):
-            calls = tuple(self._calls.by_number[number] for number in native.first_wanted())
-            try:
-                graph = self._builder.make(calls, calls)
-            except CallError:  # what cannot be a graph is issued call by call, and names its call if that fails too
-                native.answer(0)
-                continue
-            if len(self._graphs) >= self._most:
-                self._drop(native.oldest())
-            self._graphs[native.answer(graph.handle)] = graph
+            if self._spare < 0:
+                return
+            began = perf_counter()
+            self._build_next(native)
+            self._spare -= perf_counter() - began
+
+    def _build_next(self, native: Pieces) -> None:
+        calls = tuple(self._calls.by_number[number] for number in native.first_wanted())
+        try:
+            graph = self._builder.make(calls, calls)
+        except CallError:  # what cannot be a graph is issued call by call, and names its call if that fails too
+            native.answer(0)
+            return
+        if len(self._graphs) >= self._most:
+            self._drop(native.oldest())
+        self._graphs[native.answer(graph.handle)] = graph
 
     def forget(self) -> None:
         """Forget all pieces, as the issuer has forgotten all calls."""

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from array import array
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from time import perf_counter
 
 from ..core.calls import Emitter, FixedList
 from ..core.counted import CountedList
 from ..core.emission import Feeder
 from ..cuda.driver import Driver, EventPool
-from ..native.issuer import Issuer, Plan
+from ..native.issuer import Issuer, Outcome, Plan
 from ..tracing.events import Step, StepKind
 from ..tracing.trace import Trace
 from .base import Options, finish_run
@@ -24,6 +25,7 @@ from .compiled_lists import CompiledLists, Known, are_fixed, are_lists, latest_o
 from .cuda import CudaRun, Lanes
 from .feeding import make_feeder
 from .kept_pieces import KeptPieces, make_pieces
+from .pieces_trial import PiecesTrial
 from .recorder import start_recording
 
 _BATCH = 512  # calls that are issued together where runs of them may be pieces, which a batch would cut
@@ -43,20 +45,38 @@ class CompiledStreams:
         self.pool = pool
         self.calls = calls
         self.pieces = make_pieces(executor, options, driver, calls)
+        self.active: KeptPieces | None = None  # the pieces of the present run
+        self._trials: dict[str, PiecesTrial] = {}
+        self.handles = array("q", lanes.handles)  # of which each run replaces the first by the home stream
+        self.joins = array("q", lanes.joins)
+        self._events = array("q")
         self.lists = CompiledLists(calls, self.pieces)
         self._plans: OrderedDict[tuple[int, ...], Plan] = OrderedDict()
 
     def run(self, emitters: Iterable[Emitter], home: int, trace: Trace) -> Trace:
         """Run emitters, fixed lists or counted lists."""
         if are_fixed(emitters):
-            return self.run_lists(emitters, home, trace)  # type: ignore[arg-type]
-        if trace.record == "off" and are_lists(emitters):
-            return self.run_counted(emitters, home, trace)  # type: ignore[arg-type]
-        return self.run_emitters(emitters, home, trace)
+            kind: Callable[..., Trace] = self.run_lists
+        elif trace.record == "off" and are_lists(emitters):
+            kind = self.run_counted
+        else:
+            kind = self.run_emitters
+        self.make_room()
+        if self.pieces is None:
+            return kind(emitters, home, trace)
+        trial = self._trials.get(kind.__name__)
+        if trial is None:
+            trial = self._trials[kind.__name__] = PiecesTrial(lambda: self.driver.synchronize(self.handles[0]))
+        self.active = self.pieces if trial.begins() else None
+        began = perf_counter()
+        kind(emitters, home, trace)
+        if self.active is not None:
+            self.pieces.build(perf_counter() - began)
+        trial.ended(trace.counters.calls, self.pieces.built)
+        return trace
 
     def run_emitters(self, emitters: Iterable[Emitter], home: int, trace: Trace) -> Trace:
         """Issue the calls of emitters."""
-        self.make_room()
         with _Run(self, trace, home, self.options.window) as run:
             feeder = run.feeder = make_feeder(emitters, run.is_complete)
             while True:
@@ -70,25 +90,18 @@ class CompiledStreams:
                         if run.is_complete(seq):
                             feeder.release(seq)
             run.join()
-            finish_run(trace, feeder, run.recorder)
-        if self.pieces is not None:
-            self.pieces.build()
-        return trace
+            return finish_run(trace, feeder, run.recorder)
 
     def run_counted(self, lists: Sequence[CountedList | FixedList], home: int, trace: Trace) -> Trace:
         """Issue counted lists, with fixed ones among them."""
-        self.make_room()
         known = self.lists.known(lists)
         with _Run(self, trace, home, self.options.window) as run:
             run.issue_counted(self.lists, known)
             run.join()
-        if self.pieces is not None:
-            self.pieces.build()
-        return trace
+            return trace
 
     def run_lists(self, lists: Sequence[FixedList], home: int, trace: Trace) -> Trace:
         """Issue fixed lists by their plan. The plans of the latest runs are kept. With polling there are none."""
-        self.make_room()
         numbers = [self.calls.numbers_of(fixed) for fixed in lists]
         self.calls.hand_over()
         if self.options.completion == "polling":
@@ -98,7 +111,7 @@ class CompiledStreams:
                 if run.recorder is not None:
                     run.recorder.finish()
                 return trace
-        if self.pieces is not None and self._run_pieces(self.pieces, numbers, lists, home, trace):
+        if self.active is not None and self._run_pieces(self.active, numbers, lists, home, trace):
             return trace
         plan = self._plan(lists, numbers)
         with _Run(self, trace, home, plan.events) as run:
@@ -123,14 +136,23 @@ class CompiledStreams:
                 run.latest = next(fixed for fixed in reversed(lists) if fixed)[-1]
                 run.join()
             trace.counters.calls = calls
-        pieces.build()
         return pays
+
+    def events(self, number: int) -> array[int]:
+        """Return at least so many events, of which no run is using any."""
+        while len(self._events) < number:
+            self._events.append(self.pool.take())
+        return self._events
 
     def clear(self) -> None:
         """Forget all plans, and destroy the graphs of pieces."""
         self._plans.clear()
         if self.pieces is not None:
-            self.pieces.forget()
+            self._forget_pieces(self.pieces)
+
+    def _forget_pieces(self, pieces: KeptPieces) -> None:
+        pieces.forget()
+        self._trials.clear()
 
     def make_room(self) -> None:
         """Forget all calls if there are too many, and with them the plans that have their numbers."""
@@ -138,7 +160,7 @@ class CompiledStreams:
             self._plans.clear()
             self.lists.forget()
             if self.pieces is not None:
-                self.pieces.forget()
+                self._forget_pieces(self.pieces)
 
     def _plan(self, lists: Sequence[FixedList], numbers: Sequence[array[int]]) -> Plan:
         key = tuple(map(id, lists))
@@ -155,22 +177,23 @@ class _Run(CudaRun):
     """One run."""
 
     def __init__(self, streams: CompiledStreams, trace: Trace, home: int, events: int) -> None:
-        super().__init__(streams.executor, streams.driver, streams.lanes.handles)
-        self._calls, self._lanes, self._pool = streams.calls, streams.lanes, streams.pool
+        super().__init__(streams.executor, streams.driver, (home, *streams.lanes.handles))
+        self._streams, self._calls = streams, streams.calls
         self._issuer: Issuer = streams.calls.issuer
         self._trace, self._home, self._events = trace, home, events
-        self._make_room = streams.make_room
-        self.pieces = streams.pieces
+        self.pieces = streams.active
         self._asked = self._needed = 0
         self._issued = 0
 
     def start(self) -> None:
         """Let the run come after what the home stream holds."""
         self.recorder = start_recording(self._trace, self.driver, self._home)
-        fork = self._lanes.begin(self._home)
-        self._pool.give_all()
-        events = [self._pool.take() for _ in range(self._events)]
-        self._issuer.begin(self._lanes.handles, fork, events, self.recorder is not None)
+        streams, logs = self._streams, self.recorder is not None
+        streams.handles[0] = self._home
+        events = streams.events(self._events)
+        outcome = self._issuer.begin(streams.handles, streams.lanes.fork, events, self._events, logs)
+        if outcome is Outcome.FAILED:
+            raise self.driver.error(self._issuer.state().status)
         if self.pieces is not None:
             self.pieces.native.begin()
 
@@ -178,7 +201,7 @@ class _Run(CudaRun):
         """Whether call `seq` has been issued and is known to be complete, or is found to be so."""
         if seq >= self._issued:
             return False
-        answer = self._issuer.complete(seq if self.pieces is None else self.pieces.native.position_of(seq))
+        answer = self._issuer.complete(self._position(seq))
         if answer < 0:  # with polling, other calls may have been issued
             raise failed(self, self._calls)
         return answer == 1
@@ -188,16 +211,20 @@ class _Run(CudaRun):
         calls, emitters = feeder.hand_over()
         if self._calls.is_full:
             self._drain()
-            self._make_room()
+            self._streams.make_room()
         if self.recorder is not None:
             for call in calls:
                 self.recorder.enter(call)
         numbers = self._calls.numbers(calls)
         self._calls.hand_over()
+        if self.pieces is not None:
+            self.pieces.look()
+            self.pieces.native.divide(numbers, emitters)
+        self._tell_awaited(feeder)
         if self.pieces is None:
             self._issue(numbers)
         else:
-            self._issue_pieces(self.pieces, numbers, emitters)
+            self.issue_divided(self.pieces)
         self.latest = calls[-1]
         self._issued += len(calls)
 
@@ -233,10 +260,15 @@ class _Run(CudaRun):
         """Issue what was divided into pieces."""
         issue_all(self, pieces.native.issue, self._calls, self._handle, self._issuer.issued)
 
-    def _issue_pieces(self, pieces: KeptPieces, numbers: array[int], emitters: array[int]) -> None:
-        pieces.look()
-        pieces.native.divide(numbers, emitters)
-        self.issue_divided(pieces)
+    def _tell_awaited(self, feeder: Feeder) -> None:
+        """Tell the issuer which of the calls that the feeder has taken will be awaited."""
+        awaited = [seq for seq in feeder.waiting if seq >= self._issued]
+        if awaited:
+            self._issuer.will_await(array("q", map(self._position, awaited)))
+
+    def _position(self, seq: int) -> int:
+        """The position in the issuer's run of a call: that of its piece, if it is in one."""
+        return seq if self.pieces is None else self.pieces.native.position_of(seq)
 
     def _issue(self, numbers: array[int]) -> None:
         issue_all(self, partial(self._issuer.issue, numbers), self._calls, self._handle, self._issuer.issued)
@@ -251,8 +283,10 @@ class _Run(CudaRun):
     def join(self) -> None:
         """Join the streams, once all calls are on them, and complete counters and log."""
         self._drain()
+        outcome = self._issuer.join(self._streams.joins)
         state = self._issuer.state()
-        self._lanes.join(self._home, state.used)
+        if outcome is Outcome.FAILED:
+            raise self.driver.error(state.status)
         self._trace.counters.add_waits(state.asked + self._asked, state.needed + self._needed)
         if self.recorder is not None:
             self._trace.log += [Step(_KINDS[kind], seq, stream) for kind, seq, stream in self._issuer.log()]

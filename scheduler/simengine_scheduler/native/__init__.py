@@ -1,6 +1,7 @@
 """Compiled code of the scheduler, in C++, and what builds it. Python issues calls where there is no compiler.
 
 hazards.h       which calls in flight a call must come after
+marks.h         events behind calls, by which their ends are known
 streams.h       which stream a call joins, and which waits are needed
 driver_calls.h  functions of the driver, and calls as it takes them
 issuer.h        the window, and the calls of the driver

@@ -55,9 +55,18 @@ void issuer_forget(Issuer* issuer) {
     issuer->hazards.forget_combinations();
 }
 
-void issuer_begin(Issuer* issuer, const int64_t* handles, int64_t fork, const int64_t* events, int64_t num_events,
-                  int32_t logs) {
-    issuer->begin(handles, fork, events, num_events, logs != 0);
+int32_t issuer_begin(Issuer* issuer, const int64_t* handles, int64_t fork, const int64_t* events, int64_t num_events,
+                     int32_t logs) {
+    return issuer->begin(handles, fork, events, num_events, logs != 0) ? issue::DONE : issue::FAILED;
+}
+
+int32_t issuer_join(Issuer* issuer, const int64_t* events) {
+    return issuer->join(events) ? issue::DONE : issue::FAILED;
+}
+
+// Says which calls of the run will be awaited that have not been issued, by position.
+void issuer_will_await(Issuer* issuer, const int64_t* positions, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) issuer->will_await(positions[i]);
 }
 
 int32_t issuer_issue(Issuer* issuer, const int32_t* numbers, int64_t count, int64_t* done) {

@@ -8,6 +8,7 @@
 
 #include "driver_calls.h"
 #include "hazards.h"
+#include "marks.h"
 #include "streams.h"
 
 namespace issue {
@@ -41,17 +42,25 @@ class Issuer {
     int64_t asked() const { return tracks_.asked; }
     int64_t needed() const { return tracks_.needed; }
     bool used(int32_t stream) const { return used_[stream]; }
+    bool polls() const { return polling_; }
     int64_t current() const { return handles_[stream_]; }  // handle of the stream used last
 
-    // Begins a run on these streams, each of which waits for event `fork` before it is used.
-    void begin(const int64_t* handles, int64_t fork, const int64_t* events, int64_t num_events, bool logs) {
+    // Begins a run on these streams. What the first of them holds comes before the run: the others wait for event `fork`,
+    // which is recorded on it, before they are used.
+    bool begin(const int64_t* handles, int64_t fork, const int64_t* events, int64_t num_events, bool logs) {
         handles_.assign(handles, handles + streams_);
         used_.assign(streams_, false);
+        used_[0] = true;
+        follows_plan_ = false;
         fork_ = fork;
         free_.assign(events, events + num_events);
         logs_ = logs;
         log.clear();
         tracks_.begin(0);
+        marks_.begin(streams_);
+        ahead_.clear();
+        taken_ = 0;
+        awaited_.clear();
         first_ = next_;
         hazards.begin(first_);
         flying_.clear();
@@ -62,34 +71,37 @@ class Issuer {
         running_.clear();
         idle_.clear();
         for (int32_t stream = streams_ - 1; stream >= 0; --stream) idle_.push_back(stream);
+        return streams_ == 1 || check(driver_.record(fork, handles[0]));
     }
 
-    // Issues calls as soon as the window can take them. `done` is how many have been issued already.
-    Outcome issue(const int32_t* numbers, int64_t count, int64_t* done) {
-        for (; *done < count; ++*done)
-            if (Outcome outcome = issue_call(numbers[*done]); outcome != DONE) return outcome;
-        return DONE;
-    }
-
-    // Issues a call or a graph as soon as the window can take it.
-    Outcome issue_call(int32_t which) {
-        forget_ended();
-        const Call& call = call_of(which);
-        number = which;
-        at = next_ - first_;
-        if (polling_) return admit(call);
-        if (!make_room()) return FAILED;
-        const auto& upstream = hazards.add(next_, call.combination);
-        ++next_;
-        stream_ = tracks_.choose(positions(upstream));
-        if (!use(stream_)) return FAILED;
-        for (Seq other : tracks_.waits(positions_, stream_)) {
-            if (!check(driver_.wait(handles_[stream_], tracks_.at(other).event, 0))) return FAILED;
-            note(WAITED, other, stream_);
+    // Lets the first stream wait for the others, once all calls have been issued. `events` has one for each stream.
+    bool join(const int64_t* events) {
+        for (int32_t stream = 1; stream < streams_; ++stream) {
+            if (!used_[stream] || (!follows_plan_ && !polling_ && has_joined(stream))) continue;
+            const Mark* last = marks_.unmarked(stream) ? nullptr : marks_.last(stream);
+            if (!last && !check(driver_.record(events[stream], handles_[stream]))) return false;
+            if (!check(driver_.wait(handles_[0], last ? last->event : events[stream], 0))) return false;
         }
-        note(ISSUED, at, stream_);
-        if (!is_own(call)) return FOREIGN;
-        return launch(call, handles_[stream_]) && issued() ? DONE : FAILED;
+        return true;
+    }
+
+    // Lets the host learn early of the end of a call that it will await, by its position in the run. Call it before the
+    // call is issued.
+    void will_await(int64_t position) { awaited_.push_back(position); }
+
+    // Issues calls and graphs as soon as the window can take them. `done` is how many have been issued already.
+    Outcome issue(const int32_t* numbers, int64_t count, int64_t* done) {
+        while (*done < count) {
+            if (polling_) {
+                if (Outcome outcome = admit(numbers[*done]); outcome != DONE) return outcome;
+                ++*done;
+                continue;
+            }
+            if (taken_ == ahead_.size()) look_ahead(numbers + *done, std::min<int64_t>(count - *done, AHEAD));
+            for (; taken_ < ahead_.size(); ++*done)
+                if (Outcome outcome = issue_next(); outcome != DONE) return outcome;
+        }
+        return DONE;
     }
 
     // Calls of the run before this position have ended and are forgotten.
@@ -131,27 +143,29 @@ class Issuer {
         return DONE;
     }
 
-    // Records what follows a call on its stream. Call it after a call without a function was launched.
+    // Notes that the call was launched that the issuer is at. Call it after a call without a function was launched.
     bool issued() {
-        int64_t event = free_.back();
-        free_.pop_back();
-        if (!check(driver_.record(event, handles_[stream_]))) return false;
         if (polling_) {
+            const int64_t event = take_event();
             running_.push_back({at, stream_, event});
-            return true;
+            return check(driver_.record(event, handles_[stream_]));
         }
-        tracks_.put(at, stream_, event);
+        marks_.launched(stream_, at);
         flying_.push_back(at);
         ++in_flight_;
-        return true;
+        const bool marked = ahead_[taken_++].marked;
+        return !(marked || marks_.unmarked(stream_) >= MARK_EVERY) || mark(stream_);
     }
 
     // Whether a call is known to be complete, or is found to be so: 1, 0, or -1 for an error.
     int complete(int64_t position) {
         if (!hazards.is_live(first_ + position)) return 1;
         if (polling_) return 0;
-        int answer = query(tracks_.at(position).event);
-        if (answer == 1) retire(position);
+        const int32_t stream = tracks_.at(position).stream;
+        if (!marks_.behind(stream, position) && !mark(stream)) return -1;
+        const Mark behind = *marks_.behind(stream, position);
+        const int answer = query(behind.event);
+        if (answer == 1) retire(stream, behind.position);
         return answer;
     }
 
@@ -210,6 +224,79 @@ class Issuer {
         return positions_;
     }
 
+    // Finds hazards, streams and waits of some calls, before the first of them is issued. So it is known which of them
+    // need an event behind them.
+    void look_ahead(const int32_t* numbers, int64_t count) {
+        forget_ended();
+        ahead_.clear();
+        waits_.clear();
+        taken_ = 0;
+        ahead_from_ = next_ - first_;
+        for (int64_t i = 0; i < count; ++i) {
+            const auto& upstream = hazards.add(next_++, call_of(numbers[i]).combination);
+            const int32_t stream = tracks_.choose(positions(upstream));
+            for (Seq other : tracks_.waits(positions_, stream)) {
+                waits_.push_back(other);
+                if (other >= ahead_from_) ahead_[other - ahead_from_].marked = true;
+            }
+            tracks_.put(ahead_from_ + i, stream);
+            ahead_.push_back({numbers[i], stream, waits_.size(), false});
+        }
+        const auto is_ahead = [&](int64_t position) { return position < ahead_from_ + count; };
+        for (int64_t position : awaited_)
+            if (is_ahead(position)) ahead_[position - ahead_from_].marked = true;
+        awaited_.erase(std::remove_if(awaited_.begin(), awaited_.end(), is_ahead), awaited_.end());
+    }
+
+    // Issues the next of the calls that were looked at.
+    Outcome issue_next() {
+        const Ahead& own = ahead_[taken_];
+        at = ahead_from_ + static_cast<int64_t>(taken_);
+        number = own.which;
+        if (!taken_ && !mark_earlier()) return FAILED;
+        if (!make_room()) return FAILED;
+        stream_ = own.stream;
+        if (!use(stream_)) return FAILED;
+        for (size_t i = taken_ ? ahead_[taken_ - 1].waits_end : 0; i < own.waits_end; ++i) {
+            const int64_t other = waits_[i];
+            if (!hazards.is_live(first_ + other)) continue;
+            const Mark* behind = marks_.behind(tracks_.at(other).stream, other);
+            if (!check(driver_.wait(handles_[stream_], behind->event, 0))) return FAILED;
+            note(WAITED, other, stream_);
+        }
+        note(ISSUED, at, stream_);
+        const Call& call = call_of(number);
+        if (!is_own(call)) return FOREIGN;
+        return launch(call, handles_[stream_]) && issued() ? DONE : FAILED;
+    }
+
+    // Marks calls that were issued before, and that calls which were looked at must wait for, while they are still the
+    // last of their streams.
+    bool mark_earlier() {
+        for (int64_t other : waits_) {
+            if (other >= ahead_from_ || !hazards.is_live(first_ + other)) continue;
+            const int32_t stream = tracks_.at(other).stream;
+            if (!marks_.behind(stream, other) && !mark(stream)) return false;
+        }
+        return true;
+    }
+
+    // Whether all calls of a stream have ended, or the first stream waits for them in any case.
+    bool has_joined(int32_t stream) const { return marks_.none(stream) || tracks_.is_behind(0, stream); }
+
+    // Records an event behind what a stream has.
+    bool mark(int32_t stream) {
+        const int64_t event = take_event();
+        marks_.add(stream, event);
+        return check(driver_.record(event, handles_[stream]));
+    }
+
+    int64_t take_event() {
+        const int64_t event = free_.back();
+        free_.pop_back();
+        return event;
+    }
+
     // Waits until the window can take a call: for the oldest call in flight.
     bool make_room() {
         while (in_flight_ >= window_) {
@@ -223,9 +310,11 @@ class Issuer {
     }
 
     // With polling: takes a call into the window.
-    Outcome admit(const Call& call) {
-        const int32_t own = number;
-        const int64_t position = at;
+    Outcome admit(int32_t own) {
+        forget_ended();
+        const Call& call = call_of(own);
+        const int64_t position = at = next_ - first_;
+        number = own;
         while (static_cast<int32_t>(waiting_.size()) >= window_)
             if (!progress()) return FAILED;
         const auto& upstream = hazards.add(next_, call.combination);
@@ -311,13 +400,26 @@ class Issuer {
         tracks_.forget_before(kept_from_);
     }
 
-    void retire(int64_t position) {
-        hazards.remove(first_ + position);
-        free_.push_back(tracks_.at(position).event);
-        tracks_.ended(position);
-        note(OBSERVED, position, tracks_.at(position).stream);
-        --in_flight_;
+    // Removes the calls of a stream from the window, up to one that was found to have ended.
+    void retire(int32_t stream, int64_t last) {
+        const auto ended = [&](int64_t position) {
+            hazards.remove(first_ + position);
+            tracks_.ended(position);
+            note(OBSERVED, position, stream);
+            --in_flight_;
+        };
+        marks_.end(stream, last, ended, [&](int64_t event) { free_.push_back(event); });
     }
+
+    static constexpr int64_t AHEAD = 32;     // calls that are looked at together
+    static constexpr int64_t MARK_EVERY = 4;  // calls of a stream, so that a full window need not wait for many
+
+    // A call that was looked at.
+    struct Ahead {
+        int32_t which, stream;
+        size_t waits_end;  // behind the last of its waits; they begin where those of the call before it end
+        bool marked;       // whether an event must be recorded behind it
+    };
 
     Driver driver_;
     // With polling, a call of the window that has not ended.
@@ -334,9 +436,16 @@ class Issuer {
     int32_t streams_, window_, policy_;
     bool polling_;
     Streams tracks_;
+    Marks marks_;
+    std::vector<Ahead> ahead_;          // calls that were looked at,
+    size_t taken_ = 0;                  // how many of them have been issued,
+    int64_t ahead_from_ = 0;            // and the position of the first
+    std::vector<int64_t> waits_;        // of these: positions of calls on other streams
+    std::vector<int64_t> awaited_;      // positions of calls that the host awaits
     Seq first_ = 0, next_ = 0;          // numbers of calls: the first of the run, and the following one
     std::vector<int64_t> handles_, free_;  // streams, and events that no call in flight has
     std::vector<bool> used_;
+    bool follows_plan_ = false;         // whether calls of the run were issued by a plan
     int64_t fork_ = 0;
     std::deque<int64_t> flying_;        // positions of calls that may be in flight, oldest first
     int64_t in_flight_ = 0;

@@ -66,7 +66,9 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "issuer_add_combinations": (None, [_POINTER, _POINTER, _LONG]),
     "issuer_define": (None, [_POINTER, _POINTER, _LONG]),
     "issuer_forget": (None, [_POINTER]),
-    "issuer_begin": (None, [_POINTER, _POINTER, _LONG, _POINTER, _LONG, _INT]),
+    "issuer_begin": (_INT, [_POINTER, _POINTER, _LONG, _POINTER, _LONG, _INT]),
+    "issuer_join": (_INT, [_POINTER, _POINTER]),
+    "issuer_will_await": (None, [_POINTER, _POINTER, _LONG]),
     "issuer_issue": (_INT, [_POINTER, _POINTER, _LONG, _POINTER]),
     "issuer_issued": (_INT, [_POINTER]),
     "issuer_complete": (_INT, [_POINTER, _LONG]),
@@ -111,7 +113,8 @@ def library() -> Any:
     """Load the compiled library, which is built at first use. Raises RuntimeError where it cannot be built."""
     folder = Path(__file__).parent
     of_pieces = ("pieces.h", "learning.h", "apart.h")
-    names = ("issuer.cpp", "issuer.h", *of_pieces, "plans.h", "programs.h", "streams.h", "hazards.h", "driver_calls.h")
+    of_issuer = ("issuer.h", "plans.h", "streams.h", "marks.h", "hazards.h", "driver_calls.h")
+    names = ("issuer.cpp", *of_issuer, *of_pieces, "programs.h")
     sources = [folder / name for name in names]
     loaded = ctypes.CDLL(str(build("issuer.so", sources)))
     for name, (result, arguments) in _SIGNATURES.items():
@@ -189,10 +192,22 @@ class Issuer:
         """Forget calls and combinations. Plans that were made before must not be issued."""
         self._library.issuer_forget(self._handle)
 
-    def begin(self, handles: Sequence[int], fork: int, events: Sequence[int], logs: bool) -> None:
-        """Begin a run on streams, each of which waits for event `fork` before it is used."""
-        streams, free = array("q", handles), array("q", events)
-        self._library.issuer_begin(self._handle, _at(streams), fork, _at(free), len(free), logs)
+    def begin(self, handles: array[int], fork: int, events: array[int], number: int, logs: bool) -> Outcome:
+        """Begin a run on streams, with the first `number` of some events.
+
+        What the first stream holds comes before the run: the others wait for event `fork`, which is recorded there,
+        before they are used.
+        """
+        code = self._library.issuer_begin(self._handle, _at(handles), fork, _at(events), number, logs)
+        return Outcome(code)
+
+    def join(self, events: array[int]) -> Outcome:
+        """Let the first stream wait for the others, with an event for each stream, once all calls have been issued."""
+        return Outcome(self._library.issuer_join(self._handle, _at(events)))
+
+    def will_await(self, positions: array[int]) -> None:
+        """Say which calls of the run will be awaited, by position, before they are issued."""
+        self._library.issuer_will_await(self._handle, _at(positions), len(positions))
 
     def issue(self, numbers: array[int], done: int) -> tuple[Outcome, int]:
         """Issue calls from the one on that is at `done`. Returns how it ended, and how many calls were issued."""

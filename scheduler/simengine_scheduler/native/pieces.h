@@ -80,6 +80,7 @@ class Pieces {
             } else {
                 units_of_.push_back(units_of_[units_of_.size() - (i - first_[i])]);  // that of the piece's first call
             }
+            if (ends && ends[i]) issuer_.will_await(units_of_.back());
         }
         return costs_;
     }
@@ -89,16 +90,16 @@ class Pieces {
 
     // Issues the units of the batch from `*done` on.
     Outcome issue(int64_t* done) {
-        for (; *done < units(); ++*done) {
-            const int32_t unit = units_[*done];
-            if (unit < 0) {
-                pieces_[-1 - unit].used = ++clock_;
-                learning.launched(pieces_[-1 - unit].numbers.size());
-                ++launched;
-            }
-            if (Outcome outcome = issuer_.issue_call(unit); outcome != DONE) return outcome;
+        const int64_t from = *done;
+        const Outcome outcome = issuer_.issue(units_.data(), units(), done);
+        for (int64_t i = from; i < *done; ++i) {
+            if (units_[i] >= 0) continue;
+            Piece& own = pieces_[-1 - units_[i]];
+            own.used = ++clock_;
+            learning.launched(own.numbers.size());
+            ++launched;
         }
-        return DONE;
+        return outcome;
     }
 
     // The position, as the issuer counts, of a call of the run by its place; -1 if the issuer has forgotten it.

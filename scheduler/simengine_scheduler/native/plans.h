@@ -45,7 +45,7 @@ inline Plan* Issuer::plan(const int32_t* const* lists, const int64_t* lengths, i
                 made->steps.push_back({Step::WAIT, stream, event_of[other], other});
             }
             made->steps.push_back({Step::LAUNCH, stream, position, number});
-            tracks.put(position, stream, 0);
+            tracks.put(position, stream);
             event_of.push_back(-1);
         }
     }
@@ -64,6 +64,7 @@ inline Plan* Issuer::plan(const int32_t* const* lists, const int64_t* lengths, i
 
 // Issues a plan, after `begin` with as many events as the plan has. `done` is how many steps have been made already.
 inline Outcome Issuer::issue_plan(const Plan& plan, int64_t* done) {
+    follows_plan_ = true;
     for (; *done < static_cast<int64_t>(plan.steps.size()); ++*done) {
         const Step& step = plan.steps[*done];
         stream_ = step.stream;

@@ -70,7 +70,7 @@ class Programs {
     }
 
     // Begins a run. With `events`, one for each program, calls go to one stream in order. Without, they go to the streams of
-    // the issuer, which has begun a run of its own; with `pieces`, which have begun one as well, many calls at a time.
+    // the issuer, which has begun a run of its own, as pieces if there are some, which have begun one as well.
     void begin(const int32_t* chosen, int64_t number, int64_t handle, const int64_t* events, Pieces* pieces) {
         cursors_.clear();
         turns_.clear();
@@ -78,6 +78,7 @@ class Programs {
         arrived.clear();
         handle_ = handle;
         in_order_ = events != nullptr;
+        one_by_one_ = in_order_ || issuer_.polls();
         pieces_ = pieces;
         issued = passed = done_ = units_ = 0;
         for (int64_t i = 0; i < number; ++i) {
@@ -87,11 +88,11 @@ class Programs {
         }
     }
 
-    Pause run() { return pieces_ ? run_batches() : run_calls(); }
+    Pause run() { return one_by_one_ ? run_calls() : run_batches(); }
 
     // Goes on behind a call that was issued by the caller.
     bool advance() {
-        if (!pieces_) return advance_call();
+        if (one_by_one_) return advance_call();
         ++done_;
         return true;
     }
@@ -110,7 +111,8 @@ class Programs {
   private:
     enum { NONE = -1, AWAITING = -2, UNKNOWN = -3 };
     static constexpr int32_t POLL_EVERY = 16;
-    static constexpr size_t BATCH = 512;  // calls that are issued together where they may be pieces
+    static constexpr size_t BATCH = 64;   // calls that are issued together,
+    static constexpr size_t PIECES = 512;  // and where they may be pieces
 
     struct Cursor {
         const Program* program;
@@ -124,11 +126,10 @@ class Programs {
         for (;;) {
             if (done_ == units_) {
                 if (gather() && numbers_.empty()) return MISSING;
-                pieces_->divide(numbers_.data(), emitters_.data(), static_cast<int64_t>(numbers_.size()), ends_.data());
-                units_ = pieces_->units();
+                units_ = prepare();
                 done_ = 0;
             }
-            const Outcome outcome = pieces_->issue(&done_);
+            const Outcome outcome = pieces_ ? pieces_->issue(&done_) : issuer_.issue(numbers_.data(), units_, &done_);
             if (outcome == FAILED) return FAILED_CALL;
             if (outcome == FOREIGN) return FOREIGN_CALL;
             if (blocked_.empty()) {
@@ -140,12 +141,24 @@ class Programs {
         }
     }
 
+    // Prepares the batch. Returns how many pieces and single calls it has.
+    int64_t prepare() {
+        const int64_t count = static_cast<int64_t>(numbers_.size());
+        if (pieces_) {
+            pieces_->divide(numbers_.data(), emitters_.data(), count, ends_.data());
+            return pieces_->units();
+        }
+        for (int64_t i = 0; i < count; ++i)
+            if (ends_[i]) issuer_.will_await(issuer_.next_position() + i);
+        return count;
+    }
+
     // Takes calls until all programs wait or have ended, or there are many. Returns whether one has a count without a call.
     bool gather() {
         numbers_.clear();
         emitters_.clear();
         ends_.clear();
-        while (!turns_.empty() && numbers_.size() < BATCH) {
+        while (!turns_.empty() && numbers_.size() < (pieces_ ? PIECES : BATCH)) {
             turn = turns_.front();
             Cursor& own = cursors_[turn];
             const int32_t number = following(own);
@@ -163,7 +176,7 @@ class Programs {
         return false;
     }
 
-    // Issues call by call.
+    // Issues call by call, on one stream or with polling.
     Pause run_calls() {
         for (int32_t since = 0;;) {
             while (!turns_.empty()) {
@@ -181,7 +194,8 @@ class Programs {
                 }
                 entry = own.at;
                 if (number == UNKNOWN) return MISSING;
-                Outcome outcome = in_order_ ? issuer_.launch_on(number, handle_) : issuer_.issue_call(number);
+                int64_t none = 0;
+                Outcome outcome = in_order_ ? issuer_.launch_on(number, handle_) : issuer_.issue(&number, 1, &none);
                 if (outcome == FAILED) return FAILED_CALL;
                 if (outcome == FOREIGN) return FOREIGN_CALL;
                 if (!advance_call()) return FAILED_CALL;
@@ -276,7 +290,7 @@ class Programs {
     std::vector<int32_t> blocked_;   // those that await a call, in the order of its issue
     std::vector<int64_t> goes_on_;   // streams
     int64_t handle_ = 0;
-    bool in_order_ = false;
+    bool in_order_ = false, one_by_one_ = false;
     Pieces* pieces_ = nullptr;
     std::vector<int32_t> numbers_, emitters_;  // of the calls of the present batch
     std::vector<uint8_t> ends_;                // whether they are awaited

@@ -11,11 +11,10 @@ namespace issue {
 
 enum Policy { FOLLOW, LEAST_LOADED, ROUND_ROBIN };
 
-// Where a call was issued, at what time, and the event behind it.
+// Where a call was issued, and at what time.
 struct Place {
     int32_t stream;
     int64_t time;
-    int64_t event;
 };
 
 class Streams {
@@ -42,6 +41,12 @@ class Streams {
         places_.erase(places_.begin(), places_.begin() + (first - base_));
         seen_at_.erase(seen_at_.begin(), seen_at_.begin() + (first - base_) * count_);
         base_ = first;
+    }
+
+    // Whether a stream waits for the last call of another one.
+    bool is_behind(int32_t stream, int32_t other) const {
+        const Seq last = tail_[other];
+        return last < base_ || seen_[stream * count_ + other] >= places_[last - base_].time;
     }
 
     int32_t choose(const std::vector<Seq>& upstream) const {
@@ -87,8 +92,8 @@ class Streams {
     }
 
     // Notes that the next call is issued to a stream.
-    void put(Seq seq, int32_t stream, int64_t event) {
-        places_.push_back({stream, time_++, event});
+    void put(Seq seq, int32_t stream) {
+        places_.push_back({stream, time_++});
         seen_at_.insert(seen_at_.end(), seen_.begin() + stream * count_, seen_.begin() + (stream + 1) * count_);
         tail_[stream] = seq;
         ++load_[stream];

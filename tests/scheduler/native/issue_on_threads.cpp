@@ -125,6 +125,18 @@ int launch_graph(int64_t graph, int64_t stream) {
 }
 int query(int64_t event) { return as<Event>(event)->is_done() ? 0 : issue::NOT_READY; }
 
+// Joins the streams, and reads all memory behind them on the first one.
+void join(issue::Issuer& issuer, Stream& first, const std::vector<uint64_t>& memory, std::deque<Event>& joins, int streams) {
+    while (static_cast<int>(joins.size()) < streams) joins.emplace_back();
+    std::vector<int64_t> handles;
+    for (Event& event : joins) handles.push_back(handle_of(&event));
+    if (!issuer.join(handles.data())) std::abort();
+    first.put([&memory] {
+        volatile uint64_t sum = 0;
+        for (uint64_t cell : memory) sum = sum + cell;
+    });
+}
+
 // Answers calls that ask for graphs.
 using Graphs = std::deque<std::vector<const Body*>>;
 void build(issue::Issuer& issuer, issue::Pieces& pieces, Graphs& graphs) {
@@ -168,6 +180,7 @@ void pieces(std::mt19937& draw) {
         free_events.push_back(handle_of(events.back().get()));
     }
     Event fork;
+    std::deque<Event> joins;
     Graphs graphs;
     for (int run = 0; run < runs; ++run) {
         std::vector<std::vector<int32_t>> lists;
@@ -193,13 +206,14 @@ void pieces(std::mt19937& draw) {
             workers.push_back(std::make_unique<Stream>());
             handles.push_back(handle_of(workers.back().get()));
         }
-        issuer.begin(handles.data(), handle_of(&fork), free_events.data(), window, false);
+        if (!issuer.begin(handles.data(), handle_of(&fork), free_events.data(), window, false)) std::abort();
         pieces.begin();
         int64_t done = 0;
         pieces.divide(numbers.data(), emitters.data(), static_cast<int64_t>(numbers.size()));
         if (pieces.issue(&done) != issue::DONE) std::abort();
         for (size_t i = 0; i < numbers.size(); ++i)
             while (pieces.position_of(i) >= 0 && below(4) == 0 && issuer.complete(pieces.position_of(i)) == 0) {}
+        join(issuer, *workers[0], memory, joins, streams);
         workers.clear();  // ends all threads, once they are idle
         build(issuer, pieces, graphs);
     }
@@ -241,6 +255,7 @@ void program(std::mt19937& draw) {
         free_events.push_back(handle_of(events.back().get()));
     }
     Event fork;
+    std::deque<Event> joins;
     {
         std::vector<std::unique_ptr<Stream>> workers;
         std::vector<int64_t> handles;
@@ -249,9 +264,10 @@ void program(std::mt19937& draw) {
             handles.push_back(handle_of(workers.back().get()));
         }
         int64_t done = 0;
-        issuer.begin(handles.data(), handle_of(&fork), free_events.data(), window, true);
+        if (!issuer.begin(handles.data(), handle_of(&fork), free_events.data(), window, true)) std::abort();
         if (issuer.issue(numbers.data(), count, &done) != issue::DONE) std::abort();
         if (issuer.drain() != issue::DONE) std::abort();
+        join(issuer, *workers[0], memory, joins, streams);
     }  // ends all threads, once they are idle
     {
         std::vector<std::unique_ptr<Stream>> workers;
@@ -264,8 +280,9 @@ void program(std::mt19937& draw) {
         const int64_t lengths[] = {static_cast<int64_t>(lists[0].size()), static_cast<int64_t>(lists[1].size())};
         std::unique_ptr<issue::Plan> plan(issuer.plan(both, lengths, 2));
         int64_t done = 0;
-        issuer.begin(handles.data(), handle_of(&fork), free_events.data(), plan->events, false);
+        if (!issuer.begin(handles.data(), handle_of(&fork), free_events.data(), plan->events, false)) std::abort();
         if (issuer.issue_plan(*plan, &done) != issue::DONE) std::abort();
+        join(issuer, *workers[0], memory, joins, streams);
     }
     for (int round = 0; round < 2; ++round)
         for (auto& body : bodies) {
@@ -331,6 +348,7 @@ void counted(std::mt19937& draw) {
         free_events.push_back(handle_of(events.back().get()));
     }
     Event fork;
+    std::deque<Event> joins;
     for (int round = 0; round < rounds; ++round) {
         std::vector<std::unique_ptr<Stream>> workers;
         std::vector<int64_t> handles;
@@ -338,13 +356,14 @@ void counted(std::mt19937& draw) {
             workers.push_back(std::make_unique<Stream>());
             handles.push_back(handle_of(workers.back().get()));
         }
-        issuer.begin(handles.data(), handle_of(&fork), free_events.data(), window, round == 1);
+        if (!issuer.begin(handles.data(), handle_of(&fork), free_events.data(), window, round == 1)) std::abort();
         pieces.begin();
         programs.begin(chosen.data(), lists, handles[0], in_order ? free_events.data() : nullptr,
                        has_pieces ? &pieces : nullptr);
         for (issue::Pause pause; (pause = programs.run()) != issue::ENDED; programs.resume())
             if (pause != issue::ARRIVED) std::abort();
         if (issuer.drain() != issue::DONE) std::abort();
+        if (!in_order) join(issuer, *workers[0], memory, joins, streams);
         build(issuer, pieces, graphs);
     }
     for (int round = 0; round < rounds; ++round)

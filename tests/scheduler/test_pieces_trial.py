@@ -1,0 +1,73 @@
+"""Whether `streams` launches runs of calls as graphs follows from what took less time."""
+
+from __future__ import annotations
+
+import pytest
+
+from simengine_scheduler.executors import pieces_trial
+from simengine_scheduler.executors.pieces_trial import PiecesTrial
+
+
+class Clock:
+    """Time goes on as runs take it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        self.synchronised = 0
+        monkeypatch.setattr(pieces_trial, "perf_counter", lambda: self.now)
+
+    def synchronize(self) -> None:
+        self.synchronised += 1
+
+
+def runs(
+    trial: PiecesTrial, clock: Clock, number: int, with_pieces: float, without: float, built: int = 1
+) -> list[bool]:
+    """Make runs of ten calls that take so long with and without pieces. Returns which of them had some."""
+    found = []
+    for _ in range(number):
+        found.append(trial.begins())
+        clock.now += with_pieces if found[-1] else without
+        trial.ended(10, built)
+    return found
+
+
+@pytest.mark.parametrize(("with_pieces", "without"), [(1.0, 2.0), (2.0, 1.0)])
+def test_what_took_less_time_runs_on(monkeypatch: pytest.MonkeyPatch, with_pieces: float, without: float) -> None:
+    clock = Clock(monkeypatch)
+    trial = PiecesTrial(clock.synchronize)
+    assert all(runs(trial, clock, 32, with_pieces, without))
+    turns = runs(trial, clock, 24, with_pieces, without)
+    assert turns == [True] * 6 + [False] * 6 + [True] * 6 + [False] * 6
+    assert clock.synchronised == 8
+    assert set(runs(trial, clock, 500, with_pieces, without)) == {with_pieces < without}
+    assert clock.synchronised == 8
+
+
+def test_there_is_another_trial_when_times_may_have_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    trial = PiecesTrial(clock.synchronize)
+    runs(trial, clock, 56, 2.0, 1.0)
+    assert not trial.pays
+    runs(trial, clock, 1024 + 24, 1.0, 2.0)
+    assert trial.pays
+
+
+def test_there_is_no_trial_while_graphs_are_built_or_without_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    trial = PiecesTrial(clock.synchronize)
+    assert all(runs(trial, clock, 200, 2.0, 1.0, built=0))
+    trial = PiecesTrial(clock.synchronize)
+    for built in range(1, 100):
+        assert trial.begins()
+        trial.ended(10, built)
+    assert clock.synchronised == 0
+
+
+def test_one_slow_run_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    trial = PiecesTrial(clock.synchronize)
+    runs(trial, clock, 34, 1.0, 2.0)
+    clock.now += 1000.0  # another program takes the processor
+    runs(trial, clock, 22, 1.0, 2.0)
+    assert trial.pays
