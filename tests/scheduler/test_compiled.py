@@ -26,13 +26,14 @@ from simengine_scheduler.testing import CalledDevice
 from tests.scheduler.programs import Program, Spec, run_and_check, specs
 
 POLICIES = ["follow", "least_loaded", "round_robin"]
-EXECUTORS = ["serial", "streams", "polling"]
+EXECUTORS = ["serial", "streams", "polling", "chains"]
 
 
 def make(name: str, device: CalledDevice, table: Segments, **options: Any) -> Any:
     given_options = {"record": "order", "device": "cuda", **options}
-    if name == "polling":
-        name, given_options["completion"] = "streams", "polling"
+    if name in ("polling", "chains"):
+        given_options |= {"completion": "polling", "chains": name == "chains"}
+        name = "streams"
     return make_executor(name, segments=table, driver=device, stream=0, **given_options)
 
 
@@ -403,3 +404,31 @@ def test_what_waits_for_a_call_may_run_beside_what_follows_it_on_its_stream() ->
         assert order[0] == "first"
         orders.add(tuple(order))
     assert len(orders) == 2
+
+
+@pytest.mark.parametrize(("name", "seen"), [("polling", 9), ("chains", 0)])
+def test_with_chains_the_host_need_not_see_each_end(name: str, seen: int) -> None:
+    device, table = CalledDevice(1), Segments()
+    x = table.intern("x")
+    calls = [KernelCall(f"call {k}", device.launch(lambda: None), (), (), (x,)) for k in range(10)]
+    with make(name, device, table) as executor:
+        trace = executor.run([calls])
+        executor.synchronize()
+    assert sum(step.kind == "observe" for step in trace.log) == seen
+    assert not validate(calls, trace, table)
+
+
+def test_a_chain_holds_back_nothing_that_need_not_follow_it() -> None:
+    """Two calls wait for the same one. The first goes behind it, and the second once the host has seen its end."""
+    device, table = CalledDevice(1), Segments()
+    x, y, z = (table.intern(name) for name in "xyz")
+    calls = [
+        KernelCall(name, device.launch(lambda: None), reads, (), updates)
+        for name, reads, updates in (("head", (), (x,)), ("chained", (x,), (y,)), ("other", (x,), (z,)))
+    ]
+    with make("chains", device, table) as executor:
+        trace = executor.run([calls])
+        executor.synchronize()
+    steps = [(step.kind, step.seq) for step in trace.log]
+    assert steps.index(("issue", 1)) < steps.index(("observe", 0)) < steps.index(("issue", 2))
+    assert not validate(calls, trace, table)

@@ -88,6 +88,8 @@ class Options:
             synchronised).
         completion: "events" lets streams wait for each other on the device. "polling" issues a call once the host has
             seen that all calls which it waits for are complete.
+        chains: with completion by polling, whether compiled code also issues a call behind the last call of a stream,
+            without having seen its end, if it waits for that call, and for nothing elsewhere that has not ended.
         device: the processor on which `serial` and `auto` run.
         stream: handle of the CUDA home stream; None takes CuPy's current stream at each run.
         check_each: `serial` waits for each call, so that a fault names its call.
@@ -129,6 +131,7 @@ class Options:
     seed: int = 0
     record: Record = "off"
     completion: Completion = "events"
+    chains: bool = False
     device: Device = "host"
     stream: int | None = None
     check_each: bool = False

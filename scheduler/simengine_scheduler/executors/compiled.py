@@ -132,7 +132,7 @@ def make_compiled(
     policy = options.stream_policy if options.stream_policy in _BY_POLICY else "follow"
     try:
         polling = options.completion == "polling"
-        issuer = Issuer(functions, options.streams, options.window, policy, polling)
+        issuer = Issuer(functions, options.streams, options.window, policy, polling, options.chains)
     except RuntimeError as error:
         if compiling.compiler() is not None:
             warnings.warn(f"Python issues calls, which is slower than compiled code: {error}", stacklevel=2)

@@ -12,14 +12,15 @@ using issue::Programs;
 extern "C" {
 
 // The functions stand in the order in which `Driver` has them.
-Issuer* issuer_make(const int64_t* functions, int32_t streams, int32_t window, int32_t policy, int32_t polling) {
+Issuer* issuer_make(const int64_t* functions, int32_t streams, int32_t window, int32_t policy, int32_t polling,
+                    int32_t chains) {
     issue::Driver driver;
     driver.launch = reinterpret_cast<decltype(driver.launch)>(functions[0]);
     driver.record = reinterpret_cast<decltype(driver.record)>(functions[1]);
     driver.wait = reinterpret_cast<decltype(driver.wait)>(functions[2]);
     driver.query = reinterpret_cast<decltype(driver.query)>(functions[3]);
     driver.launch_graph = reinterpret_cast<decltype(driver.launch_graph)>(functions[4]);
-    return new Issuer(driver, streams, window, policy, polling != 0);
+    return new Issuer(driver, streams, window, policy, polling != 0, chains != 0);
 }
 
 void issuer_free(Issuer* issuer) { delete issuer; }

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
-#include <unordered_map>
 #include <vector>
 
 #include "driver_calls.h"
 #include "hazards.h"
 #include "marks.h"
+#include "polling.h"
 #include "streams.h"
 
 namespace issue {
@@ -20,11 +20,10 @@ struct Plan;  // of lists; see plans.h
 
 class Issuer {
   public:
-    // With `polling` a call is issued once the host has seen all ended that it must come after, as ACS-SW does
-    // (arXiv 2401.12377), and a stream has one call in flight. Otherwise streams wait for each other.
-    Issuer(const Driver& driver, int32_t streams, int32_t window, int32_t policy, bool polling)
+    // With `polling` a call is issued as polling.h has it, with or without chains. Otherwise streams wait for each other.
+    Issuer(const Driver& driver, int32_t streams, int32_t window, int32_t policy, bool polling, bool chains = false)
         : driver_(driver), streams_(streams), window_(window), policy_(policy), polling_(polling),
-          tracks_(streams, policy), handles_(streams), used_(streams) {}
+          polled_(chains), tracks_(streams, policy), handles_(streams), used_(streams) {}
 
     Hazards hazards;
     std::vector<Call> calls;
@@ -66,21 +65,17 @@ class Issuer {
         flying_.clear();
         in_flight_ = kept_from_ = 0;
         at = 0;
-        waiting_.clear();
-        ready_.clear();
-        running_.clear();
-        idle_.clear();
-        for (int32_t stream = streams_ - 1; stream >= 0; --stream) idle_.push_back(stream);
+        polled_.begin(streams_);
         return streams_ == 1 || check(driver_.record(fork, handles[0]));
     }
 
     // Lets the first stream wait for the others, once all calls have been issued. `events` has one for each stream.
     bool join(const int64_t* events) {
         for (int32_t stream = 1; stream < streams_; ++stream) {
-            if (!used_[stream] || (!follows_plan_ && !polling_ && has_joined(stream))) continue;
-            const Mark* last = marks_.unmarked(stream) ? nullptr : marks_.last(stream);
+            if (!used_[stream] || has_joined(stream)) continue;
+            const int64_t* last = follows_plan_ ? nullptr : event_behind(stream);
             if (!last && !check(driver_.record(events[stream], handles_[stream]))) return false;
-            if (!check(driver_.wait(handles_[0], last ? last->event : events[stream], 0))) return false;
+            if (!check(driver_.wait(handles_[0], last ? *last : events[stream], 0))) return false;
         }
         return true;
     }
@@ -138,7 +133,7 @@ class Issuer {
 
     // With polling: goes on until all calls have been issued.
     Outcome drain() {
-        while (running_.size() < waiting_.size())
+        while (polled_.has_unissued())
             if (!progress()) return FAILED;
         return DONE;
     }
@@ -147,7 +142,7 @@ class Issuer {
     bool issued() {
         if (polling_) {
             const int64_t event = take_event();
-            running_.push_back({at, stream_, event});
+            polled_.issued(at, stream_, event);
             return check(driver_.record(event, handles_[stream_]));
         }
         marks_.launched(stream_, at);
@@ -282,7 +277,16 @@ class Issuer {
     }
 
     // Whether all calls of a stream have ended, or the first stream waits for them in any case.
-    bool has_joined(int32_t stream) const { return marks_.none(stream) || tracks_.is_behind(0, stream); }
+    bool has_joined(int32_t stream) const {
+        if (follows_plan_) return false;
+        return polling_ ? !polled_.last_of(stream) : marks_.none(stream) || tracks_.is_behind(0, stream);
+    }
+
+    // The event behind the last call of a stream; null if none is there.
+    const int64_t* event_behind(int32_t stream) const {
+        if (polling_) return &polled_.last_of(stream)->event;
+        return marks_.unmarked(stream) ? nullptr : &marks_.last(stream)->event;
+    }
 
     // Records an event behind what a stream has.
     bool mark(int32_t stream) {
@@ -312,77 +316,54 @@ class Issuer {
     // With polling: takes a call into the window.
     Outcome admit(int32_t own) {
         forget_ended();
-        const Call& call = call_of(own);
         const int64_t position = at = next_ - first_;
         number = own;
-        while (static_cast<int32_t>(waiting_.size()) >= window_)
+        while (static_cast<int32_t>(polled_.size()) >= window_)
             if (!progress()) return FAILED;
-        const auto& upstream = hazards.add(next_, call.combination);
+        const bool launches = is_own(call_of(own));
+        polled_.add(position, own, launches, positions(hazards.add(next_, call_of(own).combination)));
         ++next_;
-        waiting_[position] = {own, static_cast<int32_t>(upstream.size()), {}};
-        for (Seq other : upstream) waiting_[other - first_].downstream.push_back(position);
-        if (upstream.empty()) ready_.push_back(position);
-        if (is_own(call)) {
+        if (launches) {
             if (!issue_ready()) return FAILED;
             at = position;  // calls that came before may have been issued now
             number = own;
             return DONE;
         }
-        for (;;) {  // the caller launches it, once it is ready and a stream is idle
+        while (polled_.place_of(position) == Polling::NONE)  // the caller launches it, once it may be issued
             if (!progress()) return FAILED;
-            auto found = std::find(ready_.begin(), ready_.end(), position);
-            if (found == ready_.end() || idle_.empty()) continue;
-            ready_.erase(found);
-            return start(position, own) ? FOREIGN : FAILED;
-        }
+        return start(position, polled_.place_of(position)) ? FOREIGN : FAILED;
     }
 
-    // Takes an idle stream for a call.
-    bool start(int64_t position, int32_t own) {
+    // With polling: begins to issue a call.
+    bool start(int64_t position, int32_t stream) {
         at = position;
-        number = own;
-        stream_ = idle_.back();
-        idle_.pop_back();
-        if (!use(stream_)) return false;
-        note(ISSUED, position, stream_);
+        number = polled_.number_of(position);
+        stream_ = stream;
+        if (!use(stream)) return false;
+        note(ISSUED, position, stream);
         return true;
     }
 
-    // Issues calls that are ready, the oldest first, while streams are idle.
+    // With polling: issues calls that may be issued, the oldest first.
     bool issue_ready() {
-        for (;;) {
-            auto oldest = ready_.end();
-            for (auto each = ready_.begin(); each != ready_.end(); ++each)
-                if ((oldest == ready_.end() || *each < *oldest) && is_own(call_of(waiting_[*each].number))) oldest = each;
-            if (oldest == ready_.end() || idle_.empty()) return true;
-            const int64_t position = *oldest;
-            ready_.erase(oldest);
-            if (!start(position, waiting_[position].number)) return false;
-            if (!launch(call_of(number), handles_[stream_]) || !issued()) return false;
-        }
+        int32_t stream;
+        for (int64_t position; (position = polled_.next(&stream)) != Polling::NONE;)
+            if (!start(position, stream) || !launch(call_of(number), handles_[stream]) || !issued()) return false;
+        return true;
     }
 
-    // Looks once at each call in flight, and notes those that have ended.
+    // With polling: looks once at each stream, and notes calls that have ended.
     bool observe() {
-        size_t kept = 0;
-        for (size_t i = 0; i < running_.size(); ++i) {
-            const Running each = running_[i];
-            const int answer = query(each.event);
-            if (answer < 0) return false;
-            if (!answer) {
-                running_[kept++] = each;
-                continue;
+        for (int32_t stream = 0; stream < streams_; ++stream)
+            while (const Polling::Running* first = polled_.first_of(stream)) {
+                const int answer = query(first->event);
+                if (answer < 0) return false;
+                if (!answer) break;
+                hazards.remove(first_ + first->position);
+                free_.push_back(first->event);
+                note(OBSERVED, first->position, stream);
+                polled_.ended(stream);
             }
-            auto ended = waiting_.find(each.position);
-            for (int64_t other : ended->second.downstream)
-                if (--waiting_[other].upstream == 0) ready_.push_back(other);
-            waiting_.erase(ended);
-            hazards.remove(first_ + each.position);
-            idle_.push_back(each.stream);
-            free_.push_back(each.event);
-            note(OBSERVED, each.position, each.stream);
-        }
-        running_.resize(kept);
         return true;
     }
 
@@ -390,8 +371,7 @@ class Issuer {
     void forget_ended() {
         if (next_ - first_ - kept_from_ < 65536) return;
         if (polling_) {
-            kept_from_ = next_ - first_;
-            for (const auto& each : waiting_) kept_from_ = std::min(kept_from_, each.first);
+            kept_from_ = polled_.oldest(next_ - first_);
             hazards.forget_before(first_ + kept_from_);
             return;
         }
@@ -422,19 +402,9 @@ class Issuer {
     };
 
     Driver driver_;
-    // With polling, a call of the window that has not ended.
-    struct Waiting {
-        int32_t number = 0, upstream = 0;  // how many calls it must come after that have not ended
-        std::vector<int64_t> downstream;   // positions of those that must come after it
-    };
-    struct Running {
-        int64_t position;
-        int32_t stream;
-        int64_t event;
-    };
-
     int32_t streams_, window_, policy_;
     bool polling_;
+    Polling polled_;
     Streams tracks_;
     Marks marks_;
     std::vector<Ahead> ahead_;          // calls that were looked at,
@@ -450,10 +420,6 @@ class Issuer {
     std::deque<int64_t> flying_;        // positions of calls that may be in flight, oldest first
     int64_t in_flight_ = 0;
     int64_t kept_from_ = 0;             // calls before this position are forgotten
-    std::unordered_map<int64_t, Waiting> waiting_;  // by position
-    std::vector<int64_t> ready_;        // positions of those that may start
-    std::vector<Running> running_;      // those that were issued
-    std::vector<int32_t> idle_;         // streams without a call
     bool logs_ = false;
     int32_t stream_ = 0;                // of the call that is being issued
     std::vector<Seq> positions_;

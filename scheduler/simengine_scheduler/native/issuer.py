@@ -60,7 +60,7 @@ class State(NamedTuple):
 
 _POINTER, _LONG, _INT = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
 _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
-    "issuer_make": (_POINTER, [_POINTER, _INT, _INT, _INT, _INT]),
+    "issuer_make": (_POINTER, [_POINTER, _INT, _INT, _INT, _INT, _INT]),
     "issuer_free": (None, [_POINTER]),
     "issuer_set_conflicts": (None, [_POINTER, _POINTER, _LONG]),
     "issuer_add_combinations": (None, [_POINTER, _POINTER, _LONG]),
@@ -113,7 +113,7 @@ def library() -> Any:
     """Load the compiled library, which is built at first use. Raises RuntimeError where it cannot be built."""
     folder = Path(__file__).parent
     of_pieces = ("pieces.h", "learning.h", "apart.h")
-    of_issuer = ("issuer.h", "plans.h", "streams.h", "marks.h", "hazards.h", "driver_calls.h")
+    of_issuer = ("issuer.h", "plans.h", "streams.h", "marks.h", "polling.h", "hazards.h", "driver_calls.h")
     names = ("issuer.cpp", *of_issuer, *of_pieces, "programs.h")
     sources = [folder / name for name in names]
     loaded = ctypes.CDLL(str(build("issuer.so", sources)))
@@ -156,18 +156,26 @@ class Issuer:
         policy: one of `POLICIES`.
         polling: whether a call is issued once all are seen to have ended that it must come after, on an idle stream.
             Otherwise streams wait for each other.
+        chains: with polling, whether a call is also issued behind the last call of a stream, if it must come after that
+            one, and after nothing elsewhere that has not ended.
 
     Raises:
         RuntimeError: there is no C++ compiler.
     """
 
     def __init__(
-        self, functions: Functions, streams: int = 1, window: int = 32, policy: str = "follow", polling: bool = False
+        self,
+        functions: Functions,
+        streams: int = 1,
+        window: int = 32,
+        policy: str = "follow",
+        polling: bool = False,
+        chains: bool = False,
     ) -> None:
         self._library = library()
         self._streams = streams
         table = array("q", functions[:5])
-        self._handle = self._library.issuer_make(_at(table), streams, window, POLICIES.index(policy), polling)
+        self._handle = self._library.issuer_make(_at(table), streams, window, POLICIES.index(policy), polling, chains)
         self._done = array("q", [0])
         self._state = array("q", [0] * (6 + streams))
 

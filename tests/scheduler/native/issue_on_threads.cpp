@@ -228,7 +228,7 @@ void program(std::mt19937& draw) {
     const int cells = 1 + below(12), count = below(120), streams = 1 + below(4);
     const int window = below(4) ? 1 + below(12) : 1 + below(256);
     std::vector<uint64_t> memory(cells, 1), expected(cells, 1);
-    issue::Issuer issuer({launch, record, wait, query}, streams, window, below(3), below(2) == 1);
+    issue::Issuer issuer({launch, record, wait, query}, streams, window, below(3), below(2) == 1, below(2) == 1);
     for (int32_t s = 0; s < cells; ++s) issuer.hazards.set_conflicts(s, &s, 1);
     std::vector<std::unique_ptr<Body>> bodies;
     std::vector<int32_t> numbers, lists[2];
@@ -303,7 +303,7 @@ void counted(std::mt19937& draw) {
     const bool in_order = below(4) == 0, polling = !in_order && below(2) == 0;
     std::vector<uint64_t> memory(lists, 1), expected(lists, 1);
     std::vector<int32_t> counts(lists, 0), expected_counts(lists, 0);
-    issue::Issuer issuer({launch, record, wait, query, launch_graph}, streams, window, below(3), polling);
+    issue::Issuer issuer({launch, record, wait, query, launch_graph}, streams, window, below(3), polling, below(2) == 1);
     issue::Programs programs(issuer);
     issue::Pieces pieces(issuer, 0, 0);
     const bool has_pieces = !in_order && !polling && below(2);
