@@ -1,4 +1,4 @@
-"""`CountedStep`: a step by counts as a counted list, which compiled code runs without Python."""
+"""`CountedSteps`: steps by counts as a counted list, which compiled code runs without Python."""
 
 from __future__ import annotations
 
@@ -14,16 +14,22 @@ from simengine_scheduler.core import Arrival, Counted, CountedList
 from simengine_scheduler.core.counted import Entry
 
 
-class CountedStep:
-    """A step by counts.
+class CountedSteps:
+    """Steps by counts.
+
+    Args:
+        evaluations: of all steps.
+        last: how many of them are those of the last step.
+        store: memory.
+        place: index of the shard in its group.
 
     Attributes:
         list: the calls, and what is counted.
     """
 
-    def __init__(self, evaluations: Sequence[BoundEvaluation], store: GroupStore, place: int):
-        """Args: the evaluations, memory, and index of the shard in its group."""
+    def __init__(self, evaluations: Sequence[BoundEvaluation], last: int, store: GroupStore, place: int):
         self._items = [item for bound in evaluations for item in bound]
+        self._logged = sum(map(len, evaluations[:-last]))  # items of earlier steps, which the log leaves out
         self._seen = np.zeros(len(self._items), np.int32)  # the latest count of each counted item
         entries: list[Entry] = []
         for number, item in enumerate(self._items):
@@ -39,9 +45,9 @@ class CountedStep:
         self.list = CountedList(entries)
 
     def log(self) -> list[EmittedCall]:
-        """The calls of the latest run, in program order."""
+        """The calls of the last step of the latest run, in program order."""
         calls = []
-        for item, seen in zip(self._items, self._seen.tolist(), strict=True):
+        for item, seen in zip(self._items[self._logged :], self._seen[self._logged :].tolist(), strict=True):
             if isinstance(item, BoundAwait):
                 continue
             if item.counted is None:

@@ -32,7 +32,7 @@ import numpy as np
 from simengine.backends.host_program import Rows
 from simengine.emission.binding import BoundAwait, BoundEvaluation, BoundLaunch, bind
 from simengine.emission.calls import CallFactory, EmittedCall, Shard
-from simengine.emission.counted import CountedStep
+from simengine.emission.counted import CountedSteps
 from simengine.emission.step_calls import StepCalls
 from simengine.emission.store import GroupStore
 from simengine.emission.whole import WholeStep, whole_step
@@ -45,6 +45,7 @@ from simengine_scheduler.core.calls import Item
 ALL_FIELDS = frozenset(f.name for f in FIELDS)
 _COLUMN_OF_BAD = COLUMNS.index("bad")
 _NOTHING = frozenset[str]()
+_LISTED = 8  # steps by counts, at most, that are one list
 
 
 class ShardEmitter:
@@ -85,12 +86,12 @@ class ShardEmitter:
         self.has_step_kernel = steps is not None
         self.shard = shard
         self._log: list[EmittedCall] = []
-        self._latest: WholeStep | CountedStep | None = None  # which has the log instead
+        self._latest: WholeStep | CountedSteps | None = None  # which has the log instead
         self._totals: np.ndarray = store.totals_host[shard.index_in_group]
         self.bad = memoryview(self._totals)[_COLUMN_OF_BAD:]  # of which one entry is read faster than of an array
         self._bound: dict[tuple[str, int, frozenset[str], bool], BoundEvaluation] = {}
         self._whole_steps: dict[frozenset[str], WholeStep] = {}
-        self._counted_steps: dict[frozenset[str], CountedStep] = {}
+        self._counted_steps: dict[tuple[frozenset[str], int], CountedSteps] = {}
         self._next_steps: dict[bool, tuple[FixedList, list[EmittedCall]]] = {}
         self._lists: dict[tuple[frozenset[str], int, bool, bool], tuple[FixedList, list[EmittedCall]]] = {}
         self._progress = memoryview(store.progress_host[shard.index_in_group])
@@ -106,7 +107,7 @@ class ShardEmitter:
         self._log, self._latest = log, None
 
     def steps(self, n: int, keep: frozenset[str], done: int = 0) -> Emitter:
-        """Emit steps by counts. A single step is a counted list, which compiled code can run.
+        """Emit steps by counts. A few steps are a counted list, which compiled code can run.
 
         Args:
             n: number of steps.
@@ -114,12 +115,12 @@ class ShardEmitter:
                 that step, other fields from its last evaluation.
             done: number of evaluations that have been made already and are left out.
         """
-        if n == 1 and done == 0:
-            step = self._counted_steps.get(keep)
-            if step is None:
-                step = self._counted_steps[keep] = self._counted_step(keep)
-            self._latest = step
-            return step.list
+        if n <= _LISTED and done == 0:
+            steps = self._counted_steps.get((keep, n))
+            if steps is None:
+                steps = self._counted_steps[keep, n] = self._make_counted(keep, n)
+            self._latest = steps
+            return steps.list
         return self._emit_steps(n, keep, done)
 
     def _emit_steps(self, n: int, keep: frozenset[str], done: int) -> Iterator[Item]:
@@ -312,11 +313,11 @@ class ShardEmitter:
                 self._log.append(EmittedCall(call, units))
                 yield call
 
-    def _counted_step(self, keep: frozenset[str]) -> CountedStep:
-        integrator = self._store.model.opt_integrator
-        stages = ((stage, self._plan.wanted_of(keep, stage)) for stage in range(self.evaluations))
-        evaluations = [self._evaluation(integrator, stage, wanted) for stage, wanted in stages]
-        return CountedStep(evaluations, self._store, self.shard.index_in_group)
+    def _make_counted(self, keep: frozenset[str], n: int) -> CountedSteps:
+        integrator, number = self._store.model.opt_integrator, self.evaluations
+        wanted = [frozenset[str]()] * number * (n - 1) + [self._plan.wanted_of(keep, stage) for stage in range(number)]
+        evaluations = [self._evaluation(integrator, at % number, own) for at, own in enumerate(wanted)]
+        return CountedSteps(evaluations, number, self._store, self.shard.index_in_group)
 
     def _evaluation_of_chosen(self, wanted: frozenset[str], ahead: bool) -> BoundEvaluation:
         evaluation = only_for(self._plan.evaluation(self.shard.size, "", 0, wanted, ahead), wanted)

@@ -102,7 +102,8 @@ def advance(
         each: whether every step of a shard is a call of its own, also where one call could make several.
 
     Returns:
-        The trace of the executor's last run. One run makes all steps if nothing has to happen between them.
+        The trace of the executor's last run. One run makes all steps if nothing has to happen between them, or as many
+        as the executor asks for.
     """
     trace, done = None, 0
     while done < n and isinstance(executor, AutoExecutor) and executor.undecided:
@@ -136,7 +137,7 @@ def _advance(
     whole, ahead = issue is Issue.STEP_KERNEL, issue.is_ahead
     early = [emitter for emitter in emitters if emitter.can_go_ahead] if ahead else []
     if not early and not controls:
-        return executor.run([emitter.steps(n, keep) for emitter in emitters])
+        return _advance_by_counts(executor, emitters, n, keep)
     together = _together(executor, early, whole) if n > 1 and len(early) == len(emitters) else 1
     if together > 1:
         trace = _advance_together(executor, early, n, keep, controls, together, whole)
@@ -157,6 +158,18 @@ def _advance(
             own.use(step)
         trace = executor.run([*lists, *(emitter.steps(1, kept) for emitter in late)])
     return (_catch_up(executor, early, n, keep, controls, whole) if early else None) or trace
+
+
+def _advance_by_counts(executor: Executor, emitters: Sequence[ShardEmitter], n: int, keep: frozenset[str]) -> Trace:
+    """Run steps that wait for counts. Shards do not wait for one another within a run."""
+    most, trace = getattr(executor, "rounds", 1), None
+    most = most if most > 1 else n
+    for done in range(0, n, most):
+        part = min(most, n - done)
+        kept = keep if done + part == n else frozenset[str]()
+        trace = executor.run([emitter.steps(part, kept) for emitter in emitters])
+    assert trace is not None, "there is at least one step"
+    return trace
 
 
 def _together(executor: Executor, emitters: Sequence[ShardEmitter], whole: bool) -> int:

@@ -55,6 +55,27 @@ def test_compiled_code_makes_the_steps_of_serial(groups: str, emission: str, nam
         sim.close()
 
 
+@pytest.mark.parametrize(("name", "runs"), [("serial", 1), ("streams", 1), ("streams", 2)])
+def test_several_steps_are_one_list(name: str, runs: int) -> None:
+    """Groups do not wait for each other between the steps of a run. `streams` makes eight steps in a run."""
+    sims = [Simulation(GROUPS["several"](), backend="host", executor="serial", emission="counted") for _ in range(2)]
+    n = 3 if runs == 1 else 11
+    single: list[list[str]] = []
+    with make_executor(
+        name, segments=sims[1].schedule.segments, driver=CalledDevice(1), stream=0, device="cuda"
+    ) as executor:
+        for _ in range(2):
+            for _ in range(n):
+                sims[0].step()
+            trace = sims[1].schedule.run(executor, n)
+            single = [[call.name for call in sim.schedule.kernel_list] for sim in sims]
+            assert trace.counters.calls > 2 * len(single[1])
+    assert state(sims[0]) == state(sims[1])
+    assert single[0] == single[1], "the log has the calls of the last step"
+    for sim in sims:
+        sim.close()
+
+
 def test_counts_that_are_close_have_the_same_call() -> None:
     """So an executor that keeps graphs of calls meets few of them, and never one for fewer worlds than counted."""
     rounded = [calls.rounded(units, 100) for units in range(1, 101)]

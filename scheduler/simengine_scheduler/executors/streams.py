@@ -184,6 +184,14 @@ class StreamsExecutor(Executor):
         pieces = None if self._compiled is None else self._compiled.pieces
         return 0 if pieces is None else pieces.built
 
+    @property
+    def rounds(self) -> int:
+        """How many rounds of fixed lists run best as one list, since lists do not wait for each other within it.
+
+        It is 1 where runs are recorded, so that each round has a trace.
+        """
+        return 8 if self.options.record == "off" else 1
+
     def run(self, emitters: Iterable[Emitter]) -> Trace:
         """Issue the emitters' calls. On return the home stream waits for all of them."""
         home = self._home = self.driver.current_stream() if self.options.stream is None else self.options.stream
