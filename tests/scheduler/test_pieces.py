@@ -46,8 +46,7 @@ class Chains:
 @pytest.fixture
 def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
     """Graphs cost little, so that each run of calls asks for one when it comes for the second time, and always pay."""
-    monkeypatch.setattr(kept_pieces, "_BASE", 2)
-    monkeypatch.setattr(kept_pieces, "_EACH", 0)
+    monkeypatch.setattr(kept_pieces, "_PRICE", (2, 0))
     monkeypatch.setattr(kept_pieces, "_TOGETHER", 1000)
     monkeypatch.setattr(kept_pieces, "_FIRST", 1000.0)
     monkeypatch.setattr(pieces_trial, "_LEARNING", 1 << 30)
@@ -72,6 +71,35 @@ def test_a_run_that_comes_again_is_one_launch(cheap: None) -> None:
             executor.synchronize()
             assert pieces_of(executor).native.launched == (4 if k == 2 else 0)
         assert len(pieces_of(executor)) == 4
+        assert chains.cells == chains.after([[(c, n) for c in range(4) for n in range(6)]] * 3)
+
+
+def test_a_graph_orders_calls_as_hazards_ask_and_no_more(cheap: None) -> None:
+    """Two calls read what the first writes, the fourth follows both, and the last has nothing to do with them."""
+    device, table = CalledDevice(1), Segments()
+    a, b, c, d = (table.intern(name) for name in "abcd")
+    touched = (((), (a,)), ((a,), (b,)), ((a,), (c,)), ((a, b, c), (a,)), ((), (d,)))
+    calls = [KernelCall("call", device.launch(lambda: None), reads, writes, ()) for reads, writes in touched]
+    with make(device, table) as executor:
+        for _ in range(3):
+            executor.run([calls])
+        ((_, waits, _),) = device.graphs.values()
+        assert list(map(set, waits)) == [set(), {0}, {0}, {1, 2}, set()]
+
+
+def test_python_builds_graphs_where_the_driver_has_no_functions_for_it(
+    cheap: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = CalledDevice(3)
+    known: Any = device.functions()
+    monkeypatch.setattr(device, "functions", lambda: known._replace(instantiate=0))
+    monkeypatch.setattr(kept_pieces, "_PRICE_IN_PYTHON", (2, 0))
+    chains = Chains(device)
+    with make(device, chains.table) as executor:
+        for _ in range(3):
+            executor.run([list(own) for own in chains.calls])
+        executor.synchronize()
+        assert pieces_of(executor).native.launched == 4
         assert chains.cells == chains.after([[(c, n) for c in range(4) for n in range(6)]] * 3)
 
 
@@ -137,7 +165,8 @@ def test_a_graph_is_built_once_it_would_have_paid() -> None:
     device = CalledDevice(2)
     chains = Chains(device, 1)
     with make(device, chains.table) as executor:
-        pays = 1 + -(-(kept_pieces._BASE + 6 * kept_pieces._EACH) // 11)  # from the second time on it saves 11 of 12
+        base, each = kept_pieces._PRICE
+        pays = 1 + -(-(base + 6 * each) // 11)  # from the second time on it saves 11 of 12
         for k in range(1, pays + 2):
             executor.run([chains.calls[0]])
             assert pieces_of(executor).built == int(k >= pays)

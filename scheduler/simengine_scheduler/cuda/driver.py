@@ -25,7 +25,8 @@ _FAULTS = frozenset({700, 702, 709, 710, 714, 715, 716, 717, 718, 719})
 @lru_cache(maxsize=1)
 def _cuda_functions() -> Functions | None:
     launching = ("cuLaunchKernel", "cuEventRecord", "cuStreamWaitEvent", "cuEventQuery")
-    names = (*launching, "cuGraphLaunch", "cuGraphNodeSetEnabled")
+    building = ("cuGraphCreate", "cuGraphAddKernelNode_v2", "cuGraphInstantiateWithFlags", "cuGraphDestroy")
+    names = (*launching, "cuGraphLaunch", "cuGraphNodeSetEnabled", *building)
     try:
         library = ctypes.CDLL("libcuda.so.1")
         return Functions(*(ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in names))
@@ -260,10 +261,13 @@ class CudaDriver:
 
     def destroy_graph(self, graph: int) -> None:
         """Destroy an executable graph."""
-        from .graph import destroy
-
         template = self._templates.pop(graph, None)
         self._handles.pop(graph, None)
+        if template is None:  # cuda-bindings, by which `destroy` works, may not be there
+            self._destroy(self._runtime.graphExecDestroy, graph)
+            return
+        from .graph import destroy
+
         self._destroy(lambda handle: destroy(handle, template), graph)
 
     def is_fault(self, error: BaseException) -> bool:

@@ -44,6 +44,10 @@ class Shape:
         return [seq for seq in range(len(self.waits)) if seq not in waited]
 
 
+NO_SHAPE = Shape((), (), (), 0, 0)
+"""Of a graph that compiled code has built."""
+
+
 class BuiltGraph:
     """A built graph, and what shows whether it may still be launched."""
 

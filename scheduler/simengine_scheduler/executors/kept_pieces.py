@@ -16,15 +16,17 @@ from __future__ import annotations
 import weakref
 from time import perf_counter
 
+from ..core.calls import KernelCall
 from ..core.errors import CallError
 from ..cuda.driver import Driver
 from ..launch.arguments import BufferSet
-from ..native.pieces import Pieces
+from ..native.pieces import Graphs, Pieces
 from .base import Options
-from .built_graphs import BuiltGraph, GraphBuilder
+from .built_graphs import NO_SHAPE, BuiltGraph, GraphBuilder
 from .compiled import CompiledCalls
 
-_BASE, _EACH = 40, 16  # launches of graphs that take as long as building one, and more of them for each call in it
+_PRICE = (9, 4)  # launches of graphs that take as long as building one, and more of them for each call in it,
+_PRICE_IN_PYTHON = (30, 12)  # if Python builds it
 _TOGETHER = 4  # graphs that are built after a run
 _SHARE = 0.1  # of the time of runs that graphs may take to be built,
 _FIRST = 0.02  # besides what they may take at first [s]
@@ -45,10 +47,14 @@ class KeptPieces:
     """
 
     def __init__(self, executor: str, options: Options, driver: Driver, calls: CompiledCalls) -> None:
-        self.native = Pieces(calls.issuer, _BASE, _EACH)
+        functions = driver.functions()
+        builds = functions is not None and functions.instantiate
+        self.native = Pieces(calls.issuer, *(_PRICE if builds else _PRICE_IN_PYTHON))
+        self._graphs_of_calls = Graphs(calls.issuer, functions) if functions is not None and builds else None
         self._calls = calls
         self._driver = driver
         self._builder = GraphBuilder(executor, options, driver)
+        self._built = 0
         self._most = _FOR_EACH * options.graphs
         self._spare = _FIRST  # time that graphs may still take [s]
         self._graphs: dict[int, BuiltGraph] = {}
@@ -61,7 +67,7 @@ class KeptPieces:
     @property
     def built(self) -> int:
         """How many graphs were built."""
-        return self._builder.built
+        return self._built
 
     def look(self) -> None:
         """Drop the pieces whose arguments have changed."""
@@ -84,14 +90,26 @@ class KeptPieces:
 
     def _build_next(self, native: Pieces) -> None:
         calls = tuple(self._calls.by_number[number] for number in native.first_wanted())
-        try:
-            graph = self._builder.make(calls, calls)
-        except CallError:  # what cannot be a graph is issued call by call, and names its call if that fails too
+        graph = self._make(native, calls)
+        if graph is None:
             native.answer(0)
             return
+        self._built += 1
         if len(self._graphs) >= self._most:
             self._drop(native.oldest())
         self._graphs[native.answer(graph.handle)] = graph
+
+    def _make(self, native: Pieces, calls: tuple[KernelCall, ...]) -> BuiltGraph | None:
+        """Build a graph. What cannot be one is issued call by call, and names its call if that fails too."""
+        if self._graphs_of_calls is None:
+            try:
+                return self._builder.make(calls, calls)
+            except CallError:
+                return None
+        self._calls.numbers(list(calls))  # defines those again whose buffers have moved
+        self._calls.hand_over()
+        handle = self._graphs_of_calls.build(native)
+        return BuiltGraph(calls, NO_SHAPE, handle, calls) if handle else None
 
     def forget(self) -> None:
         """Forget all pieces, as the issuer has forgotten all calls."""

@@ -8,6 +8,7 @@ issuer.h        the window, and the calls of the driver
 polling.h       the window of ACS-SW, whose calls wait until the host has seen others end
 pieces.h        runs of calls that come again, each launched as one graph
 learning.h      which runs of calls come so often that a graph pays
+graphs.h        builds these graphs
 apart.h         whether calls of different emitters conflict
 plans.h         plans of fixed lists
 issuer.cpp      its functions for Python

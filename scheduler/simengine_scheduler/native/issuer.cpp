@@ -1,9 +1,11 @@
 // The functions of the issuer that Python calls, through ctypes. Addresses and handles are integers of 64 bits.
+#include "graphs.h"
 #include "issuer.h"
 #include "pieces.h"
 #include "plans.h"
 #include "programs.h"
 
+using issue::Graphs;
 using issue::Issuer;
 using issue::Pieces;
 using issue::Plan;
@@ -165,6 +167,23 @@ int32_t pieces_answer(Pieces* pieces, int64_t graph) {
     const uint64_t key = pieces->learning.wanted.front();
     pieces->learning.wanted.erase(pieces->learning.wanted.begin());
     return graph ? pieces->add(key, graph) : -1;
+}
+
+// The functions stand in the order in which `GraphDriver` has them.
+Graphs* graphs_make(Issuer* issuer, const int64_t* functions) {
+    issue::GraphDriver driver;
+    driver.create = reinterpret_cast<decltype(driver.create)>(functions[0]);
+    driver.add = reinterpret_cast<decltype(driver.add)>(functions[1]);
+    driver.instantiate = reinterpret_cast<decltype(driver.instantiate)>(functions[2]);
+    driver.destroy = reinterpret_cast<decltype(driver.destroy)>(functions[3]);
+    return new Graphs(*issuer, driver);
+}
+
+void graphs_free(Graphs* graphs) { delete graphs; }
+
+// Builds a graph of the run that asks first. Returns 0 if the driver refuses.
+int64_t graphs_build(Graphs* graphs, Pieces* pieces) {
+    return graphs->build(pieces->learning.at(pieces->learning.wanted.front()).numbers);
 }
 
 void pieces_drop(Pieces* pieces, int32_t piece) { pieces->drop(piece); }

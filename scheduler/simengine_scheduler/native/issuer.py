@@ -19,7 +19,10 @@ WORDS = 11  # that define a call: number, function, grid, block, shared memory, 
 
 
 class Functions(NamedTuple):
-    """Addresses of the driver's functions, with the signatures of CUDA; 0 for those of graphs where there are none."""
+    """Addresses of the driver's functions, with the signatures of CUDA; 0 for those of graphs where there are none.
+
+    The last four build graphs.
+    """
 
     launch: int
     record: int
@@ -27,6 +30,10 @@ class Functions(NamedTuple):
     query: int
     launch_graph: int = 0
     enable: int = 0
+    create_graph: int = 0
+    add_node: int = 0
+    instantiate: int = 0
+    destroy_graph: int = 0
 
 
 class Outcome(IntEnum):
@@ -91,6 +98,9 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "pieces_wanted": (_LONG, [_POINTER]),
     "pieces_first_wanted": (_LONG, [_POINTER, _POINTER, _POINTER]),
     "pieces_answer": (_INT, [_POINTER, _LONG]),
+    "graphs_make": (_POINTER, [_POINTER, _POINTER]),
+    "graphs_free": (None, [_POINTER]),
+    "graphs_build": (_LONG, [_POINTER, _POINTER]),
     "pieces_drop": (None, [_POINTER, _INT]),
     "pieces_oldest": (_INT, [_POINTER]),
     "pieces_forget": (None, [_POINTER]),
@@ -112,7 +122,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
 def library() -> Any:
     """Load the compiled library, which is built at first use. Raises RuntimeError where it cannot be built."""
     folder = Path(__file__).parent
-    of_pieces = ("pieces.h", "learning.h", "apart.h")
+    of_pieces = ("pieces.h", "learning.h", "apart.h", "graphs.h")
     of_issuer = ("issuer.h", "plans.h", "streams.h", "marks.h", "polling.h", "hazards.h", "driver_calls.h")
     names = ("issuer.cpp", *of_issuer, *of_pieces, "programs.h")
     sources = [folder / name for name in names]

@@ -6,7 +6,7 @@ import ctypes
 from array import array
 from collections.abc import Sequence
 
-from .issuer import Issuer, Outcome, library
+from .issuer import Functions, Issuer, Outcome, library
 
 
 class Pieces:
@@ -95,3 +95,27 @@ class Pieces:
     def forget(self) -> None:
         """Forget everything, as the issuer has forgotten all calls."""
         self._library.pieces_forget(self._handle)
+
+
+class Graphs:
+    """Builds graphs of runs that ask for one, by compiled code. One thread at a time may use it, between runs.
+
+    Args:
+        issuer: knows the calls.
+        functions: of the driver, with those that build graphs.
+    """
+
+    def __init__(self, issuer: Issuer, functions: Functions) -> None:
+        self._library = library()
+        self._issuer = issuer  # kept alive
+        table = array("q", functions[-4:])
+        self._handle: int | None = self._library.graphs_make(issuer.handle, table.buffer_info()[0])
+
+    def __del__(self) -> None:
+        handle, self._handle = getattr(self, "_handle", None), None
+        if handle:
+            self._library.graphs_free(handle)
+
+    def build(self, pieces: Pieces) -> int:
+        """Build a graph of the calls that ask first, with their present arguments. Returns 0 if the driver refuses."""
+        return int(self._library.graphs_build(self._handle, pieces.handle))

@@ -12,12 +12,27 @@ from .fake_device import FakeDevice, FakeLaunch
 
 _STATUS, _NOT_READY = 999, 600
 _INT, _UNSIGNED, _LONG = ctypes.c_int, ctypes.c_uint, ctypes.c_int64
+
+
+class _NodeParameters(ctypes.Structure):
+    """The parameters of a kernel node, as CUDA has them."""
+
+    _fields_ = [("function", _LONG), ("size", _UNSIGNED * 7), ("arguments", _LONG), ("others", _LONG * 3)]
+
+
 _SIGNATURES = {
     "launch": ctypes.CFUNCTYPE(_INT, _LONG, *[_UNSIGNED] * 7, _LONG, _LONG, _LONG),
     "record": ctypes.CFUNCTYPE(_INT, _LONG, _LONG),
     "wait": ctypes.CFUNCTYPE(_INT, _LONG, _LONG, _UNSIGNED),
     "query": ctypes.CFUNCTYPE(_INT, _LONG),
     "launch_graph": ctypes.CFUNCTYPE(_INT, _LONG, _LONG),
+    "enable": ctypes.CFUNCTYPE(_INT, _LONG, _LONG, _UNSIGNED),
+    "create_graph": ctypes.CFUNCTYPE(_INT, ctypes.POINTER(_LONG), _UNSIGNED),
+    "add_node": ctypes.CFUNCTYPE(
+        _INT, ctypes.POINTER(_LONG), _LONG, ctypes.POINTER(_LONG), ctypes.c_size_t, ctypes.POINTER(_NodeParameters)
+    ),
+    "instantiate": ctypes.CFUNCTYPE(_INT, ctypes.POINTER(_LONG), _LONG, ctypes.c_ulonglong),
+    "destroy_graph": ctypes.CFUNCTYPE(_INT, _LONG),
 }
 
 
@@ -28,6 +43,7 @@ class CalledDevice(FakeDevice):
         super().__init__(seed, eagerness)
         self.called = 0
         self._bodies: dict[int, Callable[[], None]] = {}
+        self._templates: dict[int, tuple[list[Any], list[tuple[int, ...]]]] = {}  # of graphs that are being built
         self._raised: Exception | None = None
         doing: dict[str, Callable[..., Any]] = {
             "launch": self._launch,
@@ -35,6 +51,11 @@ class CalledDevice(FakeDevice):
             "wait": lambda stream, event, flags: self.wait(stream, event),
             "query": lambda event: 0 if self.query(event) else _NOT_READY,
             "launch_graph": self._launch_graph,
+            "enable": self._enable,
+            "create_graph": self._create_graph,
+            "add_node": self._add_node,
+            "instantiate": self._instantiate,
+            "destroy_graph": lambda graph: self._templates.pop(graph) and None,
         }
         self._functions = {name: _SIGNATURES[name](self._caught(do)) for name, do in doing.items()}
 
@@ -68,6 +89,26 @@ class CalledDevice(FakeDevice):
 
     def _launch_graph(self, graph: int, stream: int) -> None:
         self.launch_graph(graph, stream)
+
+    def _enable(self, graph: int, node: int, on: int) -> None:
+        raise NotImplementedError("nodes of a fake graph are switched by `switch_nodes`")
+
+    def _create_graph(self, graph: Any, flags: int) -> None:
+        self._handles += 1
+        graph[0] = self._handles
+        self._templates[self._handles] = [], []
+
+    def _add_node(self, node: Any, graph: int, before: Any, count: int, parameters: Any) -> None:
+        bodies, waits = self._templates[graph]
+        waits.append(tuple(before[i] - 1 for i in range(count)))
+        bodies.append(self._bodies[parameters[0].arguments])
+        node[0] = len(bodies)
+
+    def _instantiate(self, executable: Any, graph: int, flags: int) -> None:
+        self._handles += 1
+        executable[0] = self._handles
+        bodies, waits = self._templates[graph]
+        self.graphs[self._handles] = bodies, tuple(waits), None
 
     def _caught(self, do: Callable[..., Any]) -> Callable[..., int]:
         def called(*arguments: int) -> int:
