@@ -4,7 +4,8 @@ hazards.h       which calls in flight a call must come after
 marks.h         events behind calls, by which their ends are known
 streams.h       which stream a call joins, and which waits are needed
 driver_calls.h  functions of the driver, and calls as it takes them
-issuer.h        the window, and the calls of the driver
+launcher.h      the calls of the driver, and the log of them
+issuer.h        the window: what comes after what, on which stream
 polling.h       the window of ACS-SW, whose calls wait until the host has seen others end
 pieces.h        runs of calls that come again, each launched as one graph
 learning.h      which runs of calls come so often that a graph pays

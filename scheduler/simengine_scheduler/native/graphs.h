@@ -60,7 +60,8 @@ class Graphs {
         const size_t size = numbers.size();
         sizes_.resize(size);
         found_.clear();
-        issuer_.check_only(numbers.data(), static_cast<int64_t>(size), static_cast<int64_t>(size) + 1, sizes_.data(), &found_);
+        const int64_t count = static_cast<int64_t>(size);
+        issuer_.check_only(numbers.data(), count, count + 1, sizes_.data(), &found_);
         waits_.assign(size, {});
         behind_.assign(size, std::vector<bool>(size));
         size_t from = 0;

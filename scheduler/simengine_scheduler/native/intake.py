@@ -37,7 +37,7 @@ def library() -> Any:
     """
     folder = Path(__file__).parent
     own = ("intake.cpp", "feed.h", "intake.h", "python_calls.h")
-    names = (*own, "issuer.h", "streams.h", "marks.h", "polling.h", "hazards.h", "driver_calls.h")
+    names = (*own, "issuer.h", "streams.h", "launcher.h", "marks.h", "polling.h", "hazards.h", "driver_calls.h")
     loaded = ctypes.PyDLL(str(build("intake.so", [folder / name for name in names])))
     for name, (result, arguments) in _SIGNATURES.items():
         function = getattr(loaded, name)

@@ -5,56 +5,32 @@
 #include <deque>
 #include <vector>
 
-#include "driver_calls.h"
 #include "hazards.h"
+#include "launcher.h"
 #include "marks.h"
 #include "polling.h"
 #include "streams.h"
 
 namespace issue {
 
-enum Outcome { DONE, FOREIGN, FAILED };  // FOREIGN: the next call has no function
-enum Kind { ISSUED, WAITED, OBSERVED };  // entries of the log
-
 struct Plan;  // of lists; see plans.h
 
-class Issuer {
+class Issuer : public Launcher {
   public:
-    // With `polling` a call is issued as polling.h has it, with or without chains. Otherwise streams wait for each other.
+    // With `polling` a call is issued as polling.h has it, with or without chains. Otherwise streams wait for others.
     Issuer(const Driver& driver, int32_t streams, int32_t window, int32_t policy, bool polling, bool chains = false)
-        : driver_(driver), streams_(streams), window_(window), policy_(policy), polling_(polling),
-          polled_(chains), tracks_(streams, policy), handles_(streams), used_(streams) {}
+        : Launcher(driver, streams), window_(window), polling_(polling), policy_(policy), polled_(chains),
+          tracks_(streams, policy) {}
 
     Hazards hazards;
-    std::vector<Call> calls;
-    std::vector<Call> graphs;  // of several calls, by numbers below 0, from -1 down
-    std::vector<int64_t> log;  // triples: kind, position of the call in its run, stream
-    int status = 0;            // of the driver's function that failed
-    int64_t at = 0;            // position of the call that is issued, or that failed
-    int32_t number = 0;        // of the same call, or of a graph
-
-    const Call& call_of(int32_t which) const { return which < 0 ? graphs[-1 - which] : calls[which]; }
-
-    // The number of the call that the issuer was at: of a graph, of its last one.
-    int32_t named() const { return number < 0 ? call_of(number).last : number; }
-
     int64_t asked() const { return tracks_.asked; }
     int64_t needed() const { return tracks_.needed; }
-    bool used(int32_t stream) const { return used_[stream]; }
     bool polls() const { return polling_; }
-    int64_t current() const { return handles_[stream_]; }  // handle of the stream used last
 
-    // Begins a run on these streams. What the first of them holds comes before the run: the others wait for event `fork`,
-    // which is recorded on it, before they are used.
+    // Begins a run on these streams. What the first of them holds comes before the run: the others wait for event
+    // `fork`, which is recorded on it, before they are used.
     bool begin(const int64_t* handles, int64_t fork, const int64_t* events, int64_t num_events, bool logs) {
-        handles_.assign(handles, handles + streams_);
-        used_.assign(streams_, false);
-        used_[0] = true;
         follows_plan_ = false;
-        fork_ = fork;
-        free_.assign(events, events + num_events);
-        logs_ = logs;
-        log.clear();
         tracks_.begin(0);
         marks_.begin(streams_);
         ahead_.clear();
@@ -64,9 +40,8 @@ class Issuer {
         hazards.begin(first_);
         flying_.clear();
         in_flight_ = kept_from_ = 0;
-        at = 0;
         polled_.begin(streams_);
-        return streams_ == 1 || check(driver_.record(fork, handles[0]));
+        return begin_launches(handles, fork, events, num_events, logs);
     }
 
     // Lets the first stream wait for the others, once all calls have been issued. `events` has one for each stream.
@@ -104,23 +79,6 @@ class Issuer {
 
     // The position of the next call in its run.
     int64_t next_position() const { return next_ - first_; }
-
-    // Launches a call on a stream, without a look at hazards.
-    Outcome launch_on(int32_t which, int64_t handle) {
-        const Call& call = calls[which];
-        number = which;
-        if (!call.function) return FOREIGN;
-        return launch(call, handle) ? DONE : FAILED;
-    }
-
-    bool record_on(int64_t event, int64_t handle) { return check(driver_.record(event, handle)); }
-
-    // Whether an event has completed: 1, 0, or -1 for an error.
-    int query(int64_t event) {
-        int answer = driver_.query(event);
-        if (answer == NOT_READY) return 0;
-        return check(answer) ? 1 : -1;
-    }
 
     // The stream of a call in flight, or a number of its own where streams do not tell which calls have ended.
     int64_t stream_of(int64_t position) {
@@ -164,13 +122,6 @@ class Issuer {
         return answer;
     }
 
-    // Launches calls on one stream, in order.
-    Outcome serial(const int32_t* numbers, int64_t count, int64_t* done, int64_t handle) {
-        for (; *done < count; ++*done)
-            if (Outcome outcome = launch_on(numbers[*done], handle); outcome != DONE) return outcome;
-        return DONE;
-    }
-
     Plan* plan(const int32_t* const* lists, const int64_t* lengths, int64_t count);
     Outcome issue_plan(const Plan& plan, int64_t* done);
 
@@ -189,30 +140,6 @@ class Issuer {
     }
 
   private:
-    bool check(int answer) {
-        status = answer;
-        return answer == 0;
-    }
-
-    void note(Kind kind, int64_t position, int32_t stream) {
-        if (logs_) log.insert(log.end(), {kind, position, stream});
-    }
-
-    // Whether the issuer launches a call itself.
-    static bool is_own(const Call& call) { return call.function || call.graph; }
-
-    bool launch(const Call& call, int64_t handle) {
-        if (call.graph) return check(driver_.launch_graph(call.graph, handle));
-        const unsigned* s = call.size;
-        return check(driver_.launch(call.function, s[0], s[1], s[2], s[3], s[4], s[5], s[6], handle, call.arguments, 0));
-    }
-
-    bool use(int32_t stream) {
-        if (used_[stream]) return true;
-        used_[stream] = true;
-        return check(driver_.wait(handles_[stream], fork_, 0));
-    }
-
     const std::vector<Seq>& positions(const std::vector<Seq>& upstream) {
         positions_.clear();
         for (Seq other : upstream) positions_.push_back(other - first_);
@@ -295,12 +222,6 @@ class Issuer {
         return check(driver_.record(event, handles_[stream]));
     }
 
-    int64_t take_event() {
-        const int64_t event = free_.back();
-        free_.pop_back();
-        return event;
-    }
-
     // Waits until the window can take a call: for the oldest call in flight.
     bool make_room() {
         while (in_flight_ >= window_) {
@@ -375,6 +296,7 @@ class Issuer {
             hazards.forget_before(first_ + kept_from_);
             return;
         }
+        while (!flying_.empty() && !hazards.is_live(first_ + flying_.front())) flying_.pop_front();
         kept_from_ = flying_.empty() ? next_ - first_ : flying_.front();
         hazards.forget_before(first_ + kept_from_);
         tracks_.forget_before(kept_from_);
@@ -401,9 +323,9 @@ class Issuer {
         bool marked;       // whether an event must be recorded behind it
     };
 
-    Driver driver_;
-    int32_t streams_, window_, policy_;
+    int32_t window_;
     bool polling_;
+    int32_t policy_;
     Polling polled_;
     Streams tracks_;
     Marks marks_;
@@ -413,15 +335,10 @@ class Issuer {
     std::vector<int64_t> waits_;        // of these: positions of calls on other streams
     std::vector<int64_t> awaited_;      // positions of calls that the host awaits
     Seq first_ = 0, next_ = 0;          // numbers of calls: the first of the run, and the following one
-    std::vector<int64_t> handles_, free_;  // streams, and events that no call in flight has
-    std::vector<bool> used_;
     bool follows_plan_ = false;         // whether calls of the run were issued by a plan
-    int64_t fork_ = 0;
     std::deque<int64_t> flying_;        // positions of calls that may be in flight, oldest first
     int64_t in_flight_ = 0;
     int64_t kept_from_ = 0;             // calls before this position are forgotten
-    bool logs_ = false;
-    int32_t stream_ = 0;                // of the call that is being issued
     std::vector<Seq> positions_;
 };
 

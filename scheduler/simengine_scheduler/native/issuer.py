@@ -123,7 +123,7 @@ def library() -> Any:
     """Load the compiled library, which is built at first use. Raises RuntimeError where it cannot be built."""
     folder = Path(__file__).parent
     of_pieces = ("pieces.h", "learning.h", "apart.h", "graphs.h")
-    of_issuer = ("issuer.h", "plans.h", "streams.h", "marks.h", "polling.h", "hazards.h", "driver_calls.h")
+    of_issuer = ("issuer.h", "plans.h", "streams.h", "launcher.h", "marks.h", "polling.h", "hazards.h", "driver_calls.h")
     names = ("issuer.cpp", *of_issuer, *of_pieces, "programs.h")
     sources = [folder / name for name in names]
     loaded = ctypes.CDLL(str(build("issuer.so", sources)))

@@ -39,12 +39,15 @@ class Marks {
     }
 
     // The last mark of a stream, or null.
-    const Mark* last(int32_t stream) const { return tracks_[stream].marks.empty() ? nullptr : &tracks_[stream].marks.back(); }
+    const Mark* last(int32_t stream) const {
+        const std::deque<Mark>& marks = tracks_[stream].marks;
+        return marks.empty() ? nullptr : &marks.back();
+    }
 
     // Whether all calls of a stream are known to have ended.
     bool none(int32_t stream) const { return tracks_[stream].calls.empty(); }
 
-    // Forgets the calls of a stream up to a mark, and the marks. Calls `ended` for each call, and `free` for each event.
+    // Forgets the calls of a stream up to a mark, and the marks. Tells `ended` of each call, and `free` of each event.
     template <class Ended, class Free>
     void end(int32_t stream, int64_t position, Ended ended, Free free) {
         Track& own = tracks_[stream];

@@ -1,8 +1,8 @@
-// Polling: the window of ACS-SW (arXiv 2401.12377), whose calls are issued once the host has seen all ended that they must
-// come after. A stream then has one call in flight.
+// Polling: the window of ACS-SW (arXiv 2401.12377), whose calls are issued once the host has seen all ended that they
+// must come after. A stream then has one call in flight.
 //
-// With chains, a call may also be issued behind the last call of a stream if it must come after that one, and if all that it
-// must come after and that has not ended is on that stream. So the host need not see the end of each call of a chain.
+// With chains, a call may also be issued behind the last call of a stream if it must come after that one, and if all that
+// it must come after and that has not ended is on that stream. So the host need not see the end of each call of a chain.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -66,7 +66,7 @@ class Polling {
         return follows ? stream : NONE;
     }
 
-    // The oldest call that may be issued and that the issuer launches itself, and its stream; NONE for its position: none.
+    // The oldest call that may be issued and that the issuer launches itself, and its stream; NONE if there is none.
     int64_t next(int32_t* stream) const {
         for (int64_t position : unissued_)
             if (calls_.at(position).is_own && (*stream = place_of(position)) != NONE) return position;
@@ -81,9 +81,13 @@ class Polling {
     }
 
     // The call of a stream that ends next; null if there is none.
-    const Running* first_of(int32_t stream) const { return running_[stream].empty() ? nullptr : &running_[stream].front(); }
+    const Running* first_of(int32_t stream) const {
+        return running_[stream].empty() ? nullptr : &running_[stream].front();
+    }
 
-    const Running* last_of(int32_t stream) const { return running_[stream].empty() ? nullptr : &running_[stream].back(); }
+    const Running* last_of(int32_t stream) const {
+        return running_[stream].empty() ? nullptr : &running_[stream].back();
+    }
 
     // Notes that the first call of a stream has ended.
     void ended(int32_t stream) {
