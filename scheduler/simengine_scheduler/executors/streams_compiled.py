@@ -10,6 +10,7 @@ from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import compress
 from time import perf_counter
 
 from ..core.calls import Emitter, FixedList
@@ -86,9 +87,8 @@ class CompiledStreams:
                 elif feeder.exhausted:
                     break
                 if feeder.waiting:
-                    for seq in list(feeder.waiting):
-                        if run.is_complete(seq):
-                            feeder.release(seq)
+                    for seq in run.ended(feeder):
+                        feeder.release(seq)
             run.join()
             return finish_run(trace, feeder, run.recorder)
 
@@ -205,6 +205,15 @@ class _Run(CudaRun):
         if answer < 0:  # with polling, other calls may have been issued
             raise failed(self, self._calls)
         return answer == 1
+
+    def ended(self, feeder: Feeder) -> list[int]:
+        """Return those of the awaited calls that have ended."""
+        awaited = sorted(feeder.waiting)
+        pieces = None if self.pieces is None else self.pieces.native.handle
+        found = self._issuer.ended(array("q", awaited), pieces)
+        if found is None:  # with polling, other calls may have been issued
+            raise failed(self, self._calls)
+        return list(compress(awaited, found))
 
     def issue_taken(self, feeder: Feeder) -> None:
         """Issue the calls that a feeder has taken."""

@@ -82,6 +82,24 @@ int32_t issuer_complete(Issuer* issuer, int64_t position) {
     return issuer->progress() ? issuer->complete(position) : -1;
 }
 
+// Finds out which of some calls have ended, by position, or by place if they are issued as pieces. Writes a 1 for each that
+// has, and a 0 for others. Of one stream, calls behind one that goes on are not looked at. Returns 0, or -1 for an error.
+int32_t issuer_ended(Issuer* issuer, const Pieces* pieces, const int64_t* calls, int64_t count, uint8_t* out) {
+    if (!issuer->progress()) return -1;
+    std::vector<int64_t> goes_on;
+    for (int64_t i = 0; i < count; ++i) {
+        const int64_t position = pieces ? pieces->position_of(calls[i]) : calls[i];
+        const int64_t stream = issuer->stream_of(position);
+        out[i] = 0;
+        if (std::find(goes_on.begin(), goes_on.end(), stream) != goes_on.end()) continue;
+        const int answer = issuer->complete(position);
+        if (answer < 0) return -1;
+        out[i] = answer == 1;
+        if (!answer) goes_on.push_back(stream);
+    }
+    return 0;
+}
+
 int32_t issuer_drain(Issuer* issuer) { return issuer->drain(); }
 
 int32_t issuer_serial(Issuer* issuer, const int32_t* numbers, int64_t count, int64_t* done, int64_t handle) {

@@ -127,7 +127,8 @@ class Issuer : public Launcher {
 
     // Checks calls in a window that is full, whose oldest call ends when the next comes. Writes how many calls each
     // must come after to `sizes`, and these calls, by position, to `found`; either may be null.
-    void check_only(const int32_t* numbers, int64_t count, int64_t window, int32_t* sizes, std::vector<int64_t>* found) {
+    void check_only(const int32_t* numbers, int64_t count, int64_t window, int32_t* sizes,
+                    std::vector<int64_t>* found) {
         hazards.begin(next_);
         for (int64_t i = 0; i < count; ++i) {
             if (i >= window) hazards.remove(next_ + i - window);

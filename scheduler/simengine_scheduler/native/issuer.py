@@ -79,6 +79,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "issuer_issue": (_INT, [_POINTER, _POINTER, _LONG, _POINTER]),
     "issuer_issued": (_INT, [_POINTER]),
     "issuer_complete": (_INT, [_POINTER, _LONG]),
+    "issuer_ended": (_INT, [_POINTER, _POINTER, _POINTER, _LONG, _POINTER]),
     "issuer_drain": (_INT, [_POINTER]),
     "issuer_serial": (_INT, [_POINTER, _POINTER, _LONG, _POINTER, _LONG]),
     "issuer_state": (None, [_POINTER, _INT, _POINTER]),
@@ -123,7 +124,16 @@ def library() -> Any:
     """Load the compiled library, which is built at first use. Raises RuntimeError where it cannot be built."""
     folder = Path(__file__).parent
     of_pieces = ("pieces.h", "learning.h", "apart.h", "graphs.h")
-    of_issuer = ("issuer.h", "plans.h", "streams.h", "launcher.h", "marks.h", "polling.h", "hazards.h", "driver_calls.h")
+    of_issuer = (
+        "issuer.h",
+        "plans.h",
+        "streams.h",
+        "launcher.h",
+        "marks.h",
+        "polling.h",
+        "hazards.h",
+        "driver_calls.h",
+    )
     names = ("issuer.cpp", *of_issuer, *of_pieces, "programs.h")
     sources = [folder / name for name in names]
     loaded = ctypes.CDLL(str(build("issuer.so", sources)))
@@ -240,6 +250,17 @@ class Issuer:
     def drain(self) -> Outcome:
         """With polling, go on until all calls have been issued."""
         return Outcome(self._library.issuer_drain(self._handle))
+
+    def ended(self, calls: array[int], pieces: int | None = None) -> bytearray | None:
+        """Return a 1 for each call that has ended and a 0 for others, or None for an error.
+
+        Args:
+            calls: by position, or by place in the run if they were issued as pieces. They are in the order of issue.
+            pieces: the handle of the pieces.
+        """
+        out = bytearray(len(calls))
+        at = (ctypes.c_char * len(calls)).from_buffer(out)
+        return out if self._library.issuer_ended(self._handle, pieces, _at(calls), len(calls), at) == 0 else None
 
     def complete(self, position: int) -> int:
         """Return 1 if a call of the run is known to be complete, or is found to be so, 0 if not, -1 for an error."""

@@ -1,8 +1,8 @@
 // Polling: the window of ACS-SW (arXiv 2401.12377), whose calls are issued once the host has seen all ended that they
 // must come after. A stream then has one call in flight.
 //
-// With chains, a call may also be issued behind the last call of a stream if it must come after that one, and if all that
-// it must come after and that has not ended is on that stream. So the host need not see the end of each call of a chain.
+// With chains, a call may also be issued behind the last call of a stream if it must come after that one, and if all
+// that it must come after and that has not ended is on that stream. So the host need not see the end of each call.
 #pragma once
 #include <algorithm>
 #include <cstdint>
