@@ -23,6 +23,7 @@ from ..core.emission import Feeder
 from ..core.errors import CallError, call_failed
 from ..core.policies import STREAM_POLICIES, follow, least_loaded, round_robin
 from ..cuda.driver import Driver
+from ..launch.arguments import BufferSet
 from ..native import compiling
 from ..native.intake import Intake
 from ..native.issuer import Issuer, Outcome
@@ -39,15 +40,23 @@ _BY_POLICY = {"follow": follow, "least_loaded": least_loaded, "round_robin": rou
 class _KnownList:
     """The numbers of a fixed list, and the sets of its buffers."""
 
-    __slots__ = ("fixed", "moves", "numbers")
+    __slots__ = ("fixed", "looked", "moves", "numbers")
 
     def __init__(self, fixed: FixedList, numbers: Callable[[list[KernelCall]], array[int]]) -> None:
         self.fixed = fixed  # kept alive, so that no other list gets its id()
         sets = {
             id(buffers): buffers for call in fixed if (buffers := getattr(call.launch, "buffers", None)) is not None
         }
+        self.looked = BufferSet.changes
         self.moves = [(buffers, buffers.moves) for buffers in sets.values()]  # before the arguments are packed
         self.numbers = numbers(list(fixed))
+
+    def is_current(self) -> bool:
+        """Whether no buffer has moved since. It is asked anew only once any buffer of the process has."""
+        if self.looked == BufferSet.changes:
+            return True
+        self.looked = BufferSet.changes
+        return all(sets.moves == moves for sets, moves in self.moves)
 
 
 class CompiledCalls:
@@ -103,7 +112,7 @@ class CompiledCalls:
     def numbers_of(self, fixed: FixedList) -> array[int]:
         """Return the numbers of the calls of a list. They are kept."""
         own = self._lists.get(id(fixed))
-        if own is None or any(sets.moves != moves for sets, moves in own.moves):
+        if own is None or not own.is_current():
             own = self._lists[id(fixed)] = _KnownList(fixed, self.numbers)
             if len(self._lists) > self._most_lists:
                 self._lists.popitem(last=False)

@@ -21,6 +21,7 @@ from typing import Any
 from ..core.calls import FixedList, KernelCall
 from ..core.counted import Arrival, Counted, CountedList
 from ..core.errors import call_failed
+from ..launch.arguments import BufferSet
 from ..native.issuer import Outcome
 from ..native.programs import AWAIT, CALL, COUNTED, Halt, Pause, Programs
 from .compiled import CompiledCalls, failed
@@ -37,10 +38,11 @@ class Known:
         tables: of its counted entries, by position.
         calls: those that it has had so far.
         buffers, moves: of the arguments of these calls, and how often these had moved when they were defined.
+        looked: what `BufferSet.changes` was when these were looked at.
         rooms: words that its program reads, kept alive.
     """
 
-    __slots__ = ("buffers", "calls", "given", "moves", "number", "rooms", "tables")
+    __slots__ = ("buffers", "calls", "given", "looked", "moves", "number", "rooms", "tables")
 
     def __init__(self, given: CountedList | FixedList) -> None:
         self.given = given
@@ -50,6 +52,7 @@ class Known:
         self.buffers: list[Any] = []
         self.moves: list[int] = []
         self.rooms: list[array[int]] = []
+        self.looked = -1
 
     def add(self, call: KernelCall) -> None:
         """Note a call."""
@@ -89,13 +92,15 @@ class CompiledLists:
 
     def known(self, lists: Sequence[CountedList | FixedList]) -> list[Known]:
         """Return the programs of lists, whose calls are defined for the buffers as they are."""
-        found = []
+        found, changes = [], BufferSet.changes
         for given in lists:
             own = self._known.get(id(given))
             if own is None:
                 own = self._known[id(given)] = self._make(given)
-            elif [buffers.moves for buffers in own.buffers] != own.moves:
-                self.define_again(own)
+            elif own.looked != changes:
+                own.looked = changes
+                if [buffers.moves for buffers in own.buffers] != own.moves:
+                    self.define_again(own)
             found.append(own)
         self.calls.hand_over()
         return found
