@@ -68,6 +68,16 @@ def test_one_slow_run_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch)
     trial = PiecesTrial(clock.synchronize)
     runs(trial, clock, 34, 1.0, 2.0)
-    clock.now += 1000.0  # another program takes the processor
-    runs(trial, clock, 22, 1.0, 2.0)
+    runs(trial, clock, 1, 1000.0, 2000.0)  # another program takes the processor
+    runs(trial, clock, 21, 1.0, 2.0)
+    assert trial.pays
+
+
+def test_what_a_program_does_between_runs_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    trial = PiecesTrial(clock.synchronize)
+    runs(trial, clock, 32, 1.0, 2.0)
+    for number in range(24):
+        clock.now += 1000.0 if number // 6 % 2 == 0 else 0.0
+        runs(trial, clock, 1, 1.0, 2.0)
     assert trial.pays

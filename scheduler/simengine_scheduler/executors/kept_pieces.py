@@ -27,7 +27,7 @@ from .compiled import CompiledCalls
 
 _PRICE = (9, 4)  # launches of graphs that take as long as building one, and more of them for each call in it,
 _PRICE_IN_PYTHON = (30, 12)  # if Python builds it
-_TOGETHER = 4  # graphs that are built after a run
+_TOGETHER = 16  # graphs that are built after a run
 _SHARE = 0.1  # of the time of runs that graphs may take to be built,
 _FIRST = 0.02  # besides what they may take at first [s]
 _FOR_EACH = 16  # pieces that are kept for each graph that an executor stores

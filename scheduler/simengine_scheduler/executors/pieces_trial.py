@@ -5,7 +5,7 @@
                           └ timed       └ timed
 
 A turn is a few runs of one kind, of which the first is not timed. It is synchronised at both ends, so that what the
-device does counts.
+device does counts. What a program does between runs does not.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class PiecesTrial:
         self._wait = _LEARNING
         self._turn = -1  # of the trial; -1: there is none
         self._best = [float("inf"), float("inf")]  # seconds a call: with pieces, and call by call
-        self._began = 0.0
+        self._began = self._seconds = 0.0
         self._calls = 0
 
     def begins(self) -> bool:
@@ -47,7 +47,8 @@ class PiecesTrial:
             return self.pays
         if self._runs == 1:
             self._synchronize()
-            self._began, self._calls = perf_counter(), 0
+            self._seconds, self._calls = 0.0, 0
+        self._began = perf_counter()
         return self._turn % 2 == 0
 
     def ended(self, calls: int, built: int) -> None:
@@ -60,11 +61,13 @@ class PiecesTrial:
             settled = self._since_built >= _SETTLED or not self.pays or self._runs >= _LONGEST
             if built and settled and self._runs >= self._wait:
                 self._next_turn()
-        elif self._runs == _TURN:
+            return
+        if self._runs == _TURN:
             self._synchronize()
-            seconds = (perf_counter() - self._began) / max(1, self._calls)
+        self._seconds += perf_counter() - self._began
+        if self._runs == _TURN:
             kind = self._turn % 2
-            self._best[kind] = min(self._best[kind], seconds)
+            self._best[kind] = min(self._best[kind], self._seconds / max(1, self._calls))
             self._next_turn()
 
     def _next_turn(self) -> None:

@@ -71,9 +71,9 @@ class CompiledStreams:
         self.active = self.pieces if trial.begins() else None
         began = perf_counter()
         kind(emitters, home, trace)
+        trial.ended(trace.counters.calls, self.pieces.built)
         if self.active is not None:
             self.pieces.build(perf_counter() - began)
-        trial.ended(trace.counters.calls, self.pieces.built)
         return trace
 
     def run_emitters(self, emitters: Iterable[Emitter], home: int, trace: Trace) -> Trace:
