@@ -160,7 +160,8 @@ class CallFactory:
             tag=Tag((shard.group,), shard.number, kernel.name),
             tiled=self._tiled(kernel, (*reads, *writes, *updates)) if listed is None else (),
         )
-        most = shard.size if listed is not None else None
+        # a world may have several islands and slices
+        most = shard.size if kernel.unit == "world" and self._island_class is None else None
         return SizedCall(call, store, lanes, scratch, ahead, kernel.unit == "column", parts, most)
 
     def _tiled(self, kernel: Kernel, touched: tuple[int, ...]) -> tuple[int, ...]:

@@ -76,6 +76,32 @@ def test_several_steps_are_one_list(name: str, runs: int) -> None:
         sim.close()
 
 
+@pytest.mark.parametrize("groups", ["several", "piles"])
+def test_a_launch_covers_all_that_was_counted(groups: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also islands and slices, of which there are more than worlds. On a GPU, what a launch leaves out is not done."""
+    sized, counted, asked = calls.SizedCall.sized, calls.SizedCall.counted, [0]
+
+    def note(call: calls.SizedCall, units: int) -> Any:
+        asked[0] = units
+        return sized(call, units)
+
+    seen: list[tuple[int, int]] = []
+
+    def check(call: calls.SizedCall, units: int) -> Any:
+        found = counted(call, units)
+        seen.append((units, asked[0]))
+        return found
+
+    monkeypatch.setattr(calls.SizedCall, "sized", note)
+    monkeypatch.setattr(calls.SizedCall, "counted", check)
+    sim = Simulation(GROUPS[groups](), backend="host", executor="serial", emission="counted")
+    for _ in range(20):
+        sim.step(8)
+    assert [pair for pair in seen if pair[0] > pair[1]] == []
+    assert max(units for units, _ in seen) > (3 if groups == "piles" else 1), "islands and slices come in numbers"
+    sim.close()
+
+
 def test_counts_that_are_close_have_the_same_call() -> None:
     """So an executor that keeps graphs of calls meets few of them, and never one for fewer worlds than counted."""
     rounded = [calls.rounded(units, 100) for units in range(1, 101)]
