@@ -99,8 +99,8 @@ DEVICE bool reaches_above(const Difference& d, const Simplex& s, const real* dir
   return most > height + REACH_ERROR * d.scale;
 }
 
-// A step against a gradient g, with the eigenvalues of the Hessian taken as positive, and as at least `floor`. H holds its
-// entries 00, 01 and 11.
+// A step against a gradient g, with the eigenvalues of the Hessian taken as positive, and as at least `floor`. H holds
+// its entries 00, 01 and 11.
 DEVICE_APART void step_downhill(const real* H, const real* g, real floor, real* step) {
   const real half = R(0.5) * (H[0] - H[2]), mean = R(0.5) * (H[0] + H[2]);
   const real far = sqrt_(fma_(half, half, H[1] * H[1]));
