@@ -36,8 +36,8 @@ def kernels_of(name: str, backend: str = "host", worlds: int = 1, **options: Any
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_run_agrees_with_mujoco(backend: str, capsys: pytest.CaptureFixture[str]) -> None:
-    result = call_json(capsys, "run", "half_cheetah", *SMALL, "--backend", backend, "--json")
-    assert (result["model"], result["worlds"], result["steps"]) == ("cheetah", 4, 5)
+    result = call_json(capsys, "run", "inverted_pendulum", *SMALL, "--backend", backend, "--json")
+    assert (result["model"], result["worlds"], result["steps"]) == ("inverted pendulum", 4, 5)
     assert (result["backend"], result["dtype"]) == (backend, "float32")
     assert result["steps_per_s"] > 0
     assert result["mujoco"]["agrees"]
@@ -46,7 +46,7 @@ def test_run_agrees_with_mujoco(backend: str, capsys: pytest.CaptureFixture[str]
 
 
 def test_run_prints_a_summary(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "ant", *SMALL, "--dtype", "float64"]) == 0
+    assert main(["run", "inverted_pendulum", *SMALL, "--dtype", "float64"]) == 0
     printed = capsys.readouterr().out
     for words in ("4 worlds, 5 steps", "float64", "steps/s", "kernels a step", "agrees in"):
         assert words in printed

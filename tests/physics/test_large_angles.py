@@ -11,8 +11,8 @@ from simengine.check.compare import as_numpy
 
 WHEELS = """
 <mujoco><worldbody>
-  <body><joint axis="0 0 1"/><geom size="0.1"/></body>
-  <body pos="1 0 0"><joint axis="1 2 0"/><geom size="0.1"/></body>
+  <body><joint axis="0 0 1"/><geom size="0.1" contype="0"/></body>
+  <body pos="1 0 0"><joint axis="1 2 0"/><geom size="0.1" contype="0" conaffinity="0"/></body>
 </worldbody></mujoco>"""
 TOLERANCE = {"float64": {1e6: 1e-13, 1e9: 1e-12}, "float32": {1e6: 6e-6, 1e9: 1e-5}}
 """Largest error of a quaternion by precision, for angles up to some number of radians."""
@@ -44,8 +44,8 @@ def test_orientations_are_those_of_the_angles(backend: str, dtype: str) -> None:
 
 SPINNING = """
 <mujoco><option integrator="RK4" timestep="0.02" gravity="0 0 0"/><worldbody>
-  <body><joint type="ball"/><geom type="box" size="0.1 0.2 0.3"/></body>
-  <body pos="2 0 0"><freejoint/><geom type="box" size="0.3 0.1 0.2"/></body>
+  <body><joint type="ball"/><geom type="box" size="0.1 0.2 0.3" contype="0"/></body>
+  <body pos="2 0 0"><freejoint/><geom type="box" size="0.3 0.1 0.2" contype="0" conaffinity="0"/></body>
 </worldbody></mujoco>"""
 """Bodies that turn by up to a turn and a quarter in a step."""
 

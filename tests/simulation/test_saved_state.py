@@ -24,7 +24,7 @@ MOVING = """
       <geom type="capsule" fromto="0 0 0 .4 0 0" size=".05" friction=".7"/>
       <body pos=".4 0 0"><joint axis="0 1 0" armature=".01"/><geom size=".08"/></body>
     </body>
-    <body pos="0 1 .3"><freejoint/><geom type="box" size=".1 .1 .1"/></body>
+    <body pos="0 1 .3"><freejoint/><geom size=".1"/></body>
   </worldbody>
   <equality><connect body1="hand" body2="arm" anchor="0 0 -.3"/></equality>
   <actuator><general joint="hinge" dyntype="filter" dynprm=".1" gainprm="2"/></actuator>
