@@ -9,10 +9,12 @@ from typing import Any
 
 from rich.table import Table
 
+from simengine.cli.options.errors import UsageError
 from simengine.cli.policies.trained import FILE, SUMMARY, TrainedPolicy, add_policy_argument, read_policy
 from simengine.cli.results.output import console
 from simengine.cli.results.result_file import as_json
 from simengine_training import numpy_policy
+from simengine_training.errors import MissingExtraError
 
 FORMATS = ("numpy", "onnx")
 
@@ -56,9 +58,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _onnx_writer() -> Any:
-    """The function that writes ONNX files, before anything is written. Raises MissingExtraError without its package."""
-    from simengine_training.onnx_export import write_onnx
-
+    """The function that writes ONNX files, before anything is written. Raises UsageError without its package."""
+    try:
+        from simengine_training.onnx_export import write_onnx
+    except MissingExtraError as error:
+        raise UsageError(f"{error}, or give --format numpy") from error
     return write_onnx
 
 
