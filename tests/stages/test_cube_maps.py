@@ -126,13 +126,19 @@ def directions_for(rng: np.random.Generator, vert: np.ndarray) -> np.ndarray:
     return found * 10.0 ** rng.uniform(-3, 3, (len(found), 1))
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("name", HULLS)
-def test_a_map_finds_the_vertex_of_a_look_at_all(name: str, dtype: str) -> None:
+@cache
+def mapped(name: str) -> tuple[np.ndarray, CubeMap, np.ndarray]:
+    """Vertices of a hull, their cube map, and directions to look in."""
     rng = np.random.default_rng(len(name))
     vert = HULLS[name](rng)[rng.permutation(len(HULLS[name](rng)))]
     vert = vert.astype(np.float32).astype(np.float64)  # as MuJoCo stores them
-    cube, directions = cube_map(vert), directions_for(rng, vert)
+    return vert, cube_map(vert), directions_for(rng, vert)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", HULLS)
+def test_a_map_finds_the_vertex_of_a_look_at_all(name: str, dtype: str) -> None:
+    vert, cube, directions = mapped(name)
     assert (cube.side > 0) == (len(vert) > LOOKS_AT_ALL)
     none = CubeMap(0, np.zeros(1, int), np.zeros(0, int))
     everywhere = farthest(vert, none, directions, dtype)
