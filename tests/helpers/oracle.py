@@ -204,12 +204,25 @@ def jax_fields(name: str, dtype: str) -> dict[str, np.ndarray]:
 
 
 def _computed_fields(name: str, dtype: str) -> dict[str, np.ndarray]:
+    fields = strictly(quick_jit, name, dtype)
+    return {k: np.asarray(v) for k, v in fields.items()}
+
+
+def strictly(transform: Callable[..., Any], name: str, dtype: str) -> dict[str, Any]:
+    """Every derived field of the sampled states by a transformed function, traced under strict promotion rules.
+
+    Args:
+        transform: `quick_jit` for values, or a function that gives shapes and types alone.
+        name: the model.
+        dtype: the precision, which no field may leave.
+    """
     _, model = oracle_model(name)
     with jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise"):
-        fields = quick_jit(jax.vmap(make_forward(model)))(*states_of(model, sample(name), dtype))
+        fields = transform(jax.vmap(make_forward(model)))(*states_of(model, sample(name), dtype))
     wrong = [k for k, v in fields.items() if v.dtype not in (jnp.dtype(dtype), jnp.dtype(bool))]
     assert not wrong, f"fields {wrong} left {dtype}"
-    return {k: np.asarray(v) for k, v in fields.items()}
+    found: dict[str, Any] = fields
+    return found
 
 
 def limit_gaps(mj: mujoco.MjModel, qpos: np.ndarray, ten_length: np.ndarray) -> np.ndarray:

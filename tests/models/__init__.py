@@ -36,7 +36,7 @@ COMPILED_IN_JAX = tuple(
 """Models whose whole dynamics JAX compiles for the first stage of the tests. The others take no branch of a form that
 these do not take."""
 
-_ALSO_IN_SINGLE = ("ant", "tendons")
+_ALSO_IN_SINGLE = ("ant",)
 
 
 def _marks(slow: bool) -> list[pytest.MarkDecorator]:

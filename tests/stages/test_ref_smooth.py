@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+import jax
 import numpy as np
 import pytest
 
-from tests.helpers.oracle import check, jax_fields, mujoco_fields, oracle_model, sample
+from tests.helpers.oracle import check, jax_fields, mujoco_fields, oracle_model, sample, strictly
 from tests.models import COMPILED_IN_JAX, SOME_IN_DOUBLE_FEW_IN_SINGLE
 
 STAGES = {
@@ -25,6 +28,11 @@ STAGES = {
 @pytest.mark.parametrize(("name", "dtype"), SOME_IN_DOUBLE_FEW_IN_SINGLE)
 def test_fields_agree_with_mujoco(name: str, dtype: str, stage: str) -> None:
     check(name, dtype, STAGES[stage], float64=1e-9, float32=5e-5)
+
+
+def test_no_field_of_sensors_and_tendons_leaves_single_precision() -> None:
+    """The types alone, of a model that takes long to compile."""
+    assert strictly(lambda forward: partial(jax.eval_shape, forward), "tendons", "float32")
 
 
 @pytest.mark.parametrize("name", COMPILED_IN_JAX)
