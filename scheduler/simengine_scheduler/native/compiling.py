@@ -32,7 +32,7 @@ def build(name: str, sources: Sequence[Path], options: Sequence[str] = ("-shared
     Args:
         name: of the result.
         sources: the file to compile, and the files that it includes. They are parts of the result's key.
-        options: of the compiler, besides those for all results.
+        options: of the compiler, besides those for all results. They stand behind those in $CXXFLAGS.
 
     Raises:
         RuntimeError: there is no compiler, or it failed.
@@ -41,7 +41,7 @@ def build(name: str, sources: Sequence[Path], options: Sequence[str] = ("-shared
     if found is None:
         raise RuntimeError(f"{name} needs a C++ compiler (looked for $CXX, g++, clang++, c++); install one, or set CXX")
     path, version = found
-    flags = [*_FLAGS, *options]
+    flags = [*_FLAGS, *os.environ.get("CXXFLAGS", "").split(), *options]
     key = digest(*(source.read_text() for source in sources), path, version, " ".join(flags))
 
     def make(target: Path) -> None:
