@@ -11,7 +11,7 @@ from simengine.kernels.host_build import NO_CONTRACTION, compiler, defines, nati
 from tests.kernels.test_dense import INCLUDES
 
 SOURCE = Path(__file__).with_name("vector_matrices.cpp")
-CHECKED = ("-std=c++17", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-w")
+CHECKED = ("-std=c++17", "-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-w")
 WIDTHS = {"native": native_flags(), "16 bytes": []}
 
 
