@@ -53,6 +53,8 @@ def without_comparison(mj: mujoco.MjModel) -> str:
     pairs = mj.body_weldid[mj.geom_bodyid[np.stack((mj.pair_geom1, mj.pair_geom2))]]
     if (pairs[0] == pairs[1]).any():
         return "an explicit pair is within a rigid body, and MuJoCo's adhesion does not count its contacts"
+    if _reaches_inward(mj):
+        return "a margin plus gap is negative, by which MuJoCo's search of convex shapes shifts their distance"
     if _has_slides_along_another(mj):
         return "two slides of a body are not orthogonal, and MuJoCo takes them for orthogonal"
     if _has_rigid_path(mj):
@@ -71,6 +73,12 @@ def too_many_sweeps(mj: mujoco.MjModel) -> str:
         products += data.nefc**2 / _PROBES
     stages = 4 if mj.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4 else 1
     return "PGS has too many rows, and MuJoCo takes minutes" if stages * products > _MOST_PRODUCTS else ""
+
+
+def _reaches_inward(mj: mujoco.MjModel) -> bool:
+    """Whether contacts of some geom or pair are listed only where shapes overlap by a margin plus gap below zero."""
+    reach = (*(mj.geom_margin + mj.geom_gap), *(mj.pair_margin + mj.pair_gap))
+    return min(reach, default=0.0) < 0
 
 
 def _has_slides_along_another(mj: mujoco.MjModel) -> bool:

@@ -98,3 +98,27 @@ def test_accelerations_by_rounded_centrifugal_forces_are_left_out(speed: float, 
     of_fields = forward_errors(model, oracle, [evaluation], "host", "float32")
     assert of_fields["qfrc_bias"][0][2] < 1e-5
     assert (of_fields["qacc_smooth"][0][2] < 0.02) == kept
+
+
+INWARD = """
+<mujoco><worldbody><geom type="box" size="0.1 0.1 0.1"/><body pos="0.05 0.02 0.12" quat="1 0.3 0.2 0.1"><freejoint/>
+  <geom type="{}" size="0.06 0.15 0.1" gap="{}"/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize(("shape", "shifted"), [("cylinder", True), ("sphere", False)])
+def test_negative_gaps_are_left_out_since_mujocos_distance_of_convex_shapes_depends_on_them(
+    shape: str, shifted: bool
+) -> None:
+    theirs, ours = [], []
+    for gap in (0.0, -0.02):
+        mj = mujoco.MjModel.from_xml_string(INWARD.format(shape, gap))
+        assert bool(without_comparison(mj)) == (gap < 0)
+        data = mujoco.MjData(mj)
+        mujoco.mj_forward(mj, data)
+        theirs.append(float(data.contact.dist[0]))
+        sim = Simulation(load_model(mj), num_worlds=1, backend="host", dtype="float64")
+        sim.forward()
+        ours.append(float(sim.contacts(0).dist[0]))
+    assert ours[1] == pytest.approx(ours[0], abs=1e-6)
+    assert ours[0] == pytest.approx(theirs[0], abs=1e-5)
+    assert (theirs[0] - theirs[1] > 0.0199) == shifted

@@ -62,7 +62,7 @@ DEVICE_APART void snap_to_face(const Difference& d, int body, real slack, real* 
 // need only be as good.
 DEVICE_APART void try_kinks(const Difference& d, const Simplex& s, const Kinks& some, const real* start, real slack,
                            bool first, real* h, real* n, Kinks& kinks) {
-  real trial[3], across[3], sides[2][3];
+  real trial[3], across[3], sides[2][3], ends[2][3];
   const bool astray = best_direction(d, s, some, start, slack, first ? 2 : 1, trial, sides);
   if (!first && reaches_above(d, s, trial, *h - slack)) return;
   if (improve(d, trial, first ? slack : -slack, h, n)) kinks = some;
@@ -72,7 +72,14 @@ DEVICE_APART void try_kinks(const Difference& d, const Simplex& s, const Kinks& 
   find_crossed(d.a, sides[0], sides[1], 0, more);
   find_crossed(d.b, sides[0], sides[1], 1, more);
   if (more.number == some.number) return;
-  best_direction(d, s, more, trial, slack, 1, across, sides);
+  best_direction(d, s, more, trial, slack, 1, across, ends);
+  if (improve(d, across, -slack, h, n)) kinks = more;
+  if (some.number == 0) return;
+  // or that one alone
+  more = no_kinks();
+  find_crossed(d.a, sides[0], sides[1], 0, more);
+  find_crossed(d.b, sides[0], sides[1], 1, more);
+  best_direction(d, s, more, trial, slack, 1, across, ends);
   if (improve(d, across, -slack, h, n)) kinks = more;
 }
 
@@ -139,11 +146,13 @@ DEVICE_APART bool witness(const Shape& s, const Simplex& simplex, int body, cons
   const real most = dot3(flat, along) - slack;
   ROLLED for (int k = 0; k < 4; ++k) {
     if (!simplex.used[k]) continue;
-    const int vertex = simplex_vertex(s, simplex, k, body);
+    int vertex = simplex_vertex(s, simplex, k, body);
+    flat_point(s, vertex, flat);
+    const bool touches = !(dot3(flat, along) < most);
+    if (!touches) flat_point(s, low, flat);
+    if (!touches && disc) vertex = low;
     if (first < 0) first = vertex;
     certain &= same_point(s, vertex, first);
-    flat_point(s, vertex, flat);
-    if (!disc && dot3(flat, along) < most) flat_point(s, low, flat);
     if (disc) {
       to_local(local, s.mat, simplex.dir[k]);
       for (int i = 0; i < 3; ++i) local[i] *= sign;

@@ -237,10 +237,12 @@ def _witness(
     flat, curved = jax.vmap(parts)(dirs)
     along = _still(n @ mat)
     low = flat_point(s, flat_code(s, along))
-    misses = _still((low[None] - flat) @ along > touching(along) * scale) & ~s.disc
+    misses = _still((low[None] - flat) @ along > touching(along) * scale)
+    touch = jnp.where(misses[:, None], low[None], flat)
+    flat = jnp.where(s.disc, touch, flat)
     same = (flat == flat[jnp.argmax(simplex.used)][None]).all(axis=1) | ~simplex.used
     weight = jnp.where(simplex.used, simplex.weight, 0.0)
-    flat, curved = weight @ jnp.where(misses[:, None], low[None], flat), weight @ curved
+    flat, curved = weight @ touch, weight @ curved
     local = n @ mat
     on_cap = s.disc & (1 - jnp.abs(local[2]) < 1e-7)
     point = mat @ (flat + jnp.where(on_cap, curved, round_point(s, jnp.where(on_cap, 1.0, local))[0]))
