@@ -118,11 +118,10 @@ DEVICE_APART void step_downhill(const real* H, const real* g, real floor, real* 
   step[1] = s * first + c * second;
 }
 
-// One step of Newton's method; returns its size, or zero if there is none. `bent` says whether to step downhill, too,
-// where the Hessian is not positive. The directions perpendicular to n, and to
-// the kink if there is one, are free. `before` becomes h(n) before the step.
-DEVICE_APART real newton_step(const Difference& d, const Kinks& kinks, bool bent, real* n,
-                              real* before) {
+// One step of Newton's method; returns its size, or zero if there is none. The directions perpendicular to n, and to the
+// kink if there is one, are free. `bent` says whether to step downhill, too, where the Hessian is not positive. `before`
+// becomes h(n) before the step.
+DEVICE_APART real newton_step(const Difference& d, const Kinks& kinks, bool bent, real* n, real* before) {
   real t[2][3], w[3];
   const int tangents = 2 - kinks.number;
   if (kinks.number == 1) {
@@ -163,9 +162,9 @@ DEVICE_APART real newton_step(const Difference& d, const Kinks& kinks, bool bent
 
 // The best direction for a choice of active kinks, found from n. Beyond a kink that is not among the chosen ones, steps
 // may lead to and fro for ever. If they do not settle, and there are `rounds` for it, they are made again, and one to a
-// larger h is cut to a quarter. Returns whether they lead to and fro at last, between the directions `sides`.
+// larger h is cut to a quarter. Returns whether they lead to and fro at last, between `trial` and the direction `from`.
 DEVICE_APART bool best_direction(const Difference& d, const Simplex& s, const Kinks& kinks, const real* n, real slack,
-                                int rounds, real* trial, real (*sides)[3]) {
+                                int rounds, real* trial, real* from) {
   if (kinks.number == 2) {
     cross3(trial, kinks.edge[0], kinks.edge[1]);
     const real side = dot3(trial, n);
@@ -180,16 +179,20 @@ DEVICE_APART bool best_direction(const Difference& d, const Simplex& s, const Ki
   if (!has_round(d.a) && !has_round(d.b) && reaches_above(d, s, trial, R(0.0))) return false;
   const real start[3] = {trial[0], trial[1], trial[2]};
   ROLLED for (int cut = 0; cut < rounds; ++cut) {
-    real from[3], least = REAL_MAX, moved = R(0.0);
+    real least = REAL_MAX, moved = R(0.0);
     for (int i = 0; i < 3; ++i) from[i] = trial[i] = start[i];
-    ROLLED for (int k = 0; k < POLISH_STEPS * (1 + cut); ++k) {
+    const int steps = POLISH_STEPS * (1 + cut);
+    ROLLED for (int k = 0; k < steps; ++k) {
       real h, here[3] = {trial[0], trial[1], trial[2]};
       moved = newton_step(d, kinks, rounds > 1, trial, &h);
-      for (int i = 0; i < 3; ++i) {
-        sides[0][i] = here[i];
-        sides[1][i] = cut && h > least + slack ? from[i] : trial[i];
-      }
       if (cut && h > least + slack) {
+        if (k + 1 == steps) {
+          for (int i = 0; i < 3; ++i) {
+            trial[i] = from[i];
+            from[i] = here[i];
+          }
+          return true;
+        }
         for (int i = 0; i < 3; ++i) trial[i] = fma_(R(0.25), here[i] - from[i], from[i]);
         normalize3(trial);
         continue;
@@ -198,7 +201,7 @@ DEVICE_APART bool best_direction(const Difference& d, const Simplex& s, const Ki
       for (int i = 0; i < 3; ++i) from[i] = here[i];
       least = h;
     }
-    if (moved < SETTLED) break;
+    if (moved < SETTLED) return false;
   }
   return true;
 }

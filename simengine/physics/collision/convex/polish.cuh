@@ -58,29 +58,33 @@ DEVICE_APART void snap_to_face(const Difference& d, int body, real slack, real* 
   }
 }
 
+// Whether cores have a smooth part, without which GJK and EPA find the normal up to rounding.
+DEVICE bool is_smooth(const Difference& d) { return d.a.round[0] > 0 || d.b.round[0] > 0; }
+
+// Try kinks that the support points do not show: those across which the steps with a choice of kinks lead to and fro,
+// between two directions. They are tried with that choice, and alone.
+DEVICE_APART void try_crossed(const Difference& d, const Simplex& s, const Kinks& some, const real* one,
+                             const real* other, real slack, real* h, real* n, Kinks& kinks) {
+  ROLLED for (int alone = 0; alone < (some.number ? 2 : 1); ++alone) {
+    Kinks more = alone ? no_kinks() : some;
+    real trial[3], from[3];
+    find_crossed(d.a, one, other, 0, more);
+    find_crossed(d.b, one, other, 1, more);
+    if (more.number == (alone ? 0 : some.number)) return;
+    best_direction(d, s, more, other, slack, 1, trial, from);
+    if (improve(d, trial, -slack, h, n)) kinks = more;
+  }
+}
+
 // Try a choice of kinks from `start`. If it gives a better normal n, its kinks are taken; if it is the first choice, it
 // need only be as good.
 DEVICE_APART void try_kinks(const Difference& d, const Simplex& s, const Kinks& some, const real* start, real slack,
                            bool first, real* h, real* n, Kinks& kinks) {
-  real trial[3], across[3], sides[2][3], ends[2][3];
-  const bool astray = best_direction(d, s, some, start, slack, first ? 2 : 1, trial, sides);
+  real trial[3], from[3];
+  const bool astray = best_direction(d, s, some, start, slack, first ? 2 : 1, trial, from);
   if (!first && reaches_above(d, s, trial, *h - slack)) return;
   if (improve(d, trial, first ? slack : -slack, h, n)) kinks = some;
-  if (!astray || some.number == 2) return;
-  // a kink that the support points do not show, across which the steps lead to and fro
-  Kinks more = some;
-  find_crossed(d.a, sides[0], sides[1], 0, more);
-  find_crossed(d.b, sides[0], sides[1], 1, more);
-  if (more.number == some.number) return;
-  best_direction(d, s, more, trial, slack, 1, across, ends);
-  if (improve(d, across, -slack, h, n)) kinks = more;
-  if (some.number == 0) return;
-  // or that one alone
-  more = no_kinks();
-  find_crossed(d.a, sides[0], sides[1], 0, more);
-  find_crossed(d.b, sides[0], sides[1], 1, more);
-  best_direction(d, s, more, trial, slack, 1, across, ends);
-  if (improve(d, across, -slack, h, n)) kinks = more;
+  if (astray && is_smooth(d)) try_crossed(d, s, some, from, trial, slack, h, n, kinks);
 }
 
 // Improve the normal n; returns h(n), which is minus the signed distance of the cores.
