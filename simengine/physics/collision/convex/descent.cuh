@@ -99,28 +99,9 @@ DEVICE bool reaches_above(const Difference& d, const Simplex& s, const real* dir
   return most > height + REACH_ERROR * d.scale;
 }
 
-// A step against a gradient g, with the eigenvalues of the Hessian taken as positive, and as at least `floor`. H holds
-// its entries 00, 01 and 11.
-DEVICE_APART void step_downhill(const real* H, const real* g, real floor, real* step) {
-  const real half = R(0.5) * (H[0] - H[2]), mean = R(0.5) * (H[0] + H[2]);
-  const real far = sqrt_(fma_(half, half, H[1] * H[1]));
-  real c = half + far, s = H[1];
-  if (half < 0) {
-    c = H[1];
-    s = far - half;
-  }
-  const real length = sqrt_(fma_(c, c, s * s));
-  c = length > MJMINVAL ? c / length : R(1.0);
-  s = length > MJMINVAL ? s / length : R(0.0);
-  const real first = -(c * g[0] + s * g[1]) / max_(abs_(mean + far), floor);
-  const real second = -(c * g[1] - s * g[0]) / max_(abs_(mean - far), floor);
-  step[0] = c * first - s * second;
-  step[1] = s * first + c * second;
-}
-
-// One step of Newton's method; returns its size, or zero if there is none. The directions perpendicular to n, and to the
-// kink if there is one, are free. `bent` says whether to step downhill, too, where the Hessian is not positive. `before`
-// becomes h(n) before the step.
+// One step of Newton's method; returns its size, or zero if there is none. The directions perpendicular to n, and to
+// the kink if there is one, are free. `bent` says whether to step downhill along a kink, too, where the depth is not
+// convex. `before` becomes h(n) before the step.
 DEVICE_APART real newton_step(const Difference& d, const Kinks& kinks, bool bent, real* n, real* before) {
   real t[2][3], w[3];
   const int tangents = 2 - kinks.number;
@@ -143,16 +124,16 @@ DEVICE_APART real newton_step(const Difference& d, const Kinks& kinks, bool bent
     H[i] = curvature(d.a, n, u, v) + curvature(d.b, n, u, v) - (i == 1 ? R(0.0) : h);
   }
   // H holds the entries 00, 01 and 11 of the Hessian
-  const real det = H[0] * H[2] - H[1] * H[1], floor = LEAST_BEND * abs_(h);
-  const bool convex = H[0] > 0 && (tangents == 1 || det > R(1e-6) * H[0] * abs_(H[2]));
-  if (!convex && !(bent && max_(H[0], tangents == 1 ? H[0] : H[2]) + h > floor)) return R(0.0);
   if (tangents == 1) {
-    step[0] = -g[0] / (convex ? H[0] : max_(-H[0], floor));
-  } else if (convex) {
+    const real floor = LEAST_BEND * abs_(h);
+    const bool downhill = bent && !(H[0] > 0) && H[0] + h > floor;
+    if (!(H[0] > 0) && !downhill) return R(0.0);
+    step[0] = -g[0] / (downhill ? max_(-H[0], floor) : H[0]);
+  } else {
+    const real det = H[0] * H[2] - H[1] * H[1];
+    if (!(H[0] > 0) || !(det > R(1e-6) * H[0] * abs_(H[2]))) return R(0.0);
     step[0] = (H[1] * g[1] - H[2] * g[0]) / det;
     step[1] = (H[1] * g[0] - H[0] * g[1]) / det;
-  } else {
-    step_downhill(H, g, floor, step);
   }
   for (int k = 0; k < 2; ++k) step[k] = clamp_(step[k], R(-0.3), R(0.3));
   for (int i = 0; i < 3; ++i) n[i] = fma_(step[1], t[1][i], fma_(step[0], t[0][i], n[i]));

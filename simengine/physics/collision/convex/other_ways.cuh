@@ -44,6 +44,25 @@ DEVICE void moved_by(const real* n, const real (*t)[3], real a, real b, real* ou
   normalize3(out);
 }
 
+// A step against a gradient g, with the eigenvalues of the Hessian taken as positive, and as at least `floor`. H holds
+// its entries 00, 01 and 11.
+DEVICE_APART void step_downhill(const real* H, const real* g, real floor, real* step) {
+  const real half = R(0.5) * (H[0] - H[2]), mean = R(0.5) * (H[0] + H[2]);
+  const real far = sqrt_(fma_(half, half, H[1] * H[1]));
+  real c = half + far, s = H[1];
+  if (half < 0) {
+    c = H[1];
+    s = far - half;
+  }
+  const real length = sqrt_(fma_(c, c, s * s));
+  c = length > MJMINVAL ? c / length : R(1.0);
+  s = length > MJMINVAL ? s / length : R(0.0);
+  const real first = -(c * g[0] + s * g[1]) / max_(abs_(mean + far), floor);
+  const real second = -(c * g[1] - s * g[0]) / max_(abs_(mean - far), floor);
+  step[0] = c * first - s * second;
+  step[1] = s * first + c * second;
+}
+
 // One step of Newton's method downhill: the Hessian's eigenvalues are taken as positive, and the step is halved until
 // the support function falls. Returns false if it does not.
 DEVICE_APART bool step_down(const Difference& d, real* n, real* h) {
