@@ -148,6 +148,9 @@ _MOST_INTEGRATED_DOFS = 96
 _MOST_DOFS = 256
 """The frames and the inertia of a tile of larger worlds would not stay in the second-level cache of a core."""
 
+_MOST_BLOCK_DOFS = 640
+"""The same where worlds are solved by islands, whose inertia has few words; here the third level is fast enough."""
+
 _MOST_BLOCK_WORDS = 4096
 """Words of the inertia by blocks, above which it and its factor of a tile would fill the second-level cache."""
 
@@ -159,7 +162,9 @@ entries, which differ between worlds."""
 def has_tiles(model: ModelTable) -> bool:
     """Whether there is a tiled kernel for a model."""
     dense = moves_in_tiles(model) and not model.has_islands
-    return model.nv <= (_MOST_FACTORED_DOFS if dense else _MOST_DOFS)
+    if dense:
+        return model.nv <= _MOST_FACTORED_DOFS
+    return model.nv <= (_MOST_BLOCK_DOFS if model.has_islands else _MOST_DOFS)
 
 
 def moves_in_tiles(model: ModelTable) -> bool:
