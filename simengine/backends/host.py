@@ -32,6 +32,14 @@ def available_memory() -> int | None:
     return next((1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")), None)
 
 
+_NEWTON = ("solve_newton_unilateral", "solve_newton_general")
+_WIDEST_SPARSE_BLOCK = 8
+"""Most dofs of a block in sparse factors; large_sparse.cuh."""
+
+_MOST_DENSE_DOFS = 18
+"""Most dofs of an island with a dense problem where others have sparse factors: three bodies have few zeros."""
+
+
 class HostBackend:
     """Runs kernel lists on a CPU. `Backend` documents its functions.
 
@@ -50,8 +58,11 @@ class HostBackend:
         """None."""
 
     def form_of(self, model: ModelTable, dtype: str) -> ModelTable:
-        """The model in its fastest form on a CPU, where smaller worlds, too, are solved by islands."""
-        return model.on_a_cpu()
+        """The model in its fastest form on a CPU, where smaller worlds, too, are solved by islands, and sparse factors
+        pay for most islands."""
+        form = model.on_a_cpu()
+        small = form.has_islands and form.sizes["nwidest"] <= _WIDEST_SPARSE_BLOCK
+        return form.with_dense_islands(_MOST_DENSE_DOFS) if small and form.solver in _NEWTON else form
 
     def lanes(self, nv: int) -> int:
         """One lane, which loops over the dofs."""
