@@ -14,6 +14,28 @@ DEVICE_CALL void factor_in_vectors(REAL* L, const REAL* A, int n) {
   H.store_lower(L);
 }
 
+// A Cholesky factor of at most VECTOR_WIDTH dofs for many solutions: its rows and columns are vectors.
+struct VectorFactor {
+  int n;
+  Lanes row[VECTOR_WIDTH], column[VECTOR_WIDTH], pivot[VECTOR_WIDTH];
+
+  VectorFactor(const REAL* L, int n) : n(n <= VECTOR_WIDTH ? n : 0) {
+    if (!this->n) return;
+    load_columns(column, L, n, n, n);
+    for (int k = 0; k < n; ++k) {
+      row[k] = load_words(L + k * n, k);
+      pivot[k] = every(L[k * n + k]);
+    }
+  }
+  // See solve_in_vectors, whose bits these are.
+  void solve(REAL* x) const {
+    Lanes y = load_words(x, n);
+    for (int k = 0; k < n; ++k) y = substitute(y, column[k], k, pivot[k], places() > k);
+    for (int k = n - 1; k >= 0; --k) y = substitute(y, row[k], k, pivot[k], places() < k);
+    store_words(x, y, n);
+  }
+};
+
 // In place: x becomes the solution of L L' x = x.
 DEVICE_CALL void solve_in_vectors(REAL* x, const REAL* L, int n) {
   const int vectors = (n + VECTOR_WIDTH - 1) / VECTOR_WIDTH;

@@ -22,6 +22,9 @@ DEVICE void solve_cg(const Model& m, const int* nefc, const real* qM, const real
   ThreeRowCones cones;
   if (!are_plain(m) && find_cones(m, rows, cones)) rows.cones = &cones;
 #endif
+#ifdef MATRIX_VECTORS
+  const VectorFactor factor(qLD, fits_vectors(nv) ? nv : VECTOR_WIDTH + 1);
+#endif
   const Point p = {point, Ma, efc_jar, efc_force};
   const real scale = reciprocal_(m.stat_meaninertia()[0] * (nv > 1 ? nv : 1));
   const real smallest = divide_(max_(m.opt_tolerance()[0], REAL_EPS), scale);
@@ -53,7 +56,12 @@ DEVICE void solve_cg(const Model& m, const int* nefc, const real* qM, const real
     }
     if (lane_sum(norm2) < smallest * smallest || iteration == m.opt_iterations()) break;
     lane_sync();
+#ifdef MATRIX_VECTORS
+    if (factor.n) factor.solve(scaled);
+    else chol_solve(scaled, qLD, nv);
+#else
     chol_solve(scaled, qLD, nv);
+#endif
     // (3) direction: steepest descent at first, and wherever the conjugate direction is not one of descent
     real yPg = 0, yPy = 0, dg = 0, dy = 0, gPg = 0;
     DOF_FOR(i, nv) {
