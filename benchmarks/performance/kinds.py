@@ -21,7 +21,9 @@ KINDS = {
     "quadruped": "a robot of capsules",
     "biped": "a robot with implicit damping",
     "grasp": "a gripper",
+    "pile:sphere:50": "a heap of 50 spheres",
     "pile:sphere:100": "a heap of 100 spheres",
+    "pile:box:100": "a heap of 100 boxes",
 }
 """What each model is there for, by the name of its file or its own."""
 
