@@ -3,12 +3,14 @@
 // A polytope that is full before the search converges leaves faces with a smaller distance than the depth that was
 // found. Around the direction that was found, Newton's method finds the least depth. Elsewhere, such a face may hide a
 // smaller one: smooth shapes that lie deep in each other have several ways out that are nearly as short. So the support
-// function is minimised from the least faces in other directions, too.
+// function is minimised from the least faces in other directions, too. Lanes of a team try at once what a single lane
+// tries one after another, and take the same.
 #pragma once
 
 #define WAYS_TRIED 6
 #define WAYS_NEAR R(0.99)  // cosine between directions that are near each other
 #define WAYS_STEPS 8
+#define WAYS_PARTS 4  // of a step that are tried
 #define WAYS_AROUND R(0.02)  // [rad] from a direction to those of the support points around it
 
 // The face with the least distance, the first of several, whose normal is near none of the directions that were tried;
@@ -64,7 +66,8 @@ DEVICE_APART void step_downhill(const real* H, const real* g, real floor, real* 
 }
 
 // One step of Newton's method downhill: the Hessian's eigenvalues are taken as positive, and the step is halved until
-// the support function falls. Returns false if it does not.
+// the support function falls. Returns false if it does not. Each lane of a team tries another part of the step.
+template <typename Team>
 DEVICE_APART bool step_down(const Difference& d, real* n, real* h) {
   real t[2][3], w[3], H[3], step[2], trial[3];
   tangents_of(n, t);
@@ -77,12 +80,18 @@ DEVICE_APART bool step_down(const Difference& d, real* n, real* h) {
   const real g[2] = {dot3(t[0], w), dot3(t[1], w)};
   step_downhill(H, g, LEAST_BEND * abs_(*h), step);
   real a = clamp_(step[0], R(-0.5), R(0.5)), b = clamp_(step[1], R(-0.5), R(0.5));
-  ROLLED for (int k = 0; k < 4; ++k) {
+  const int lanes = Team::SIZE < WAYS_PARTS ? 1 : WAYS_PARTS, own = Team::rank() % lanes;
+  ROLLED for (int k = 0; k < own; ++k) {
+    a *= R(0.5);
+    b *= R(0.5);
+  }
+  ROLLED for (int k = own; k < WAYS_PARTS; k += lanes) {
     moved_by(n, t, a, b, trial);
     const real other = reach(d, trial);
-    if (other < *h) {
-      for (int i = 0; i < 3; ++i) n[i] = trial[i];
-      *h = other;
+    const int best = Team::most(other < *h ? WAYS_PARTS - k : 0), from = (WAYS_PARTS - best) % lanes;
+    if (best) {
+      for (int i = 0; i < 3; ++i) n[i] = Team::from(trial[i], from);
+      *h = Team::from(other, from);
       return true;
     }
     a *= R(0.5);
@@ -91,15 +100,24 @@ DEVICE_APART bool step_down(const Difference& d, real* n, real* h) {
   return false;
 }
 
-// Three support points around a direction.
+// Three support points around a direction, each by another lane of a team.
+template <typename Team>
 DEVICE void simplex_around(const Difference& d, const real* n, Simplex& s) {
   const real way[3][2] = {{R(1.0), R(0.0)}, {R(-0.5), R(0.866)}, {R(-0.5), R(-0.866)}};
-  real t[2][3];
+  const int lanes = Team::SIZE < 3 ? 1 : 3;
+  real t[2][3], dir[3], w[3];
   tangents_of(n, t);
   for (int k = 0; k < 4; ++k) {
-    const real* on = way[k < 3 ? k : 2];
-    moved_by(n, t, WAYS_AROUND * on[0], WAYS_AROUND * on[1], s.dir[k]);
-    support(d, s.dir[k], s.w[k]);
+    const int which = k < 3 ? k : 2;
+    if (k < 3 && k % lanes == 0) {
+      const real* on = way[k + Team::rank() % lanes];
+      moved_by(n, t, WAYS_AROUND * on[0], WAYS_AROUND * on[1], dir);
+      support(d, dir, w);
+    }
+    for (int i = 0; i < 3; ++i) {
+      s.dir[k][i] = Team::from(dir[i], which % lanes);
+      s.w[k][i] = Team::from(w[i], which % lanes);
+    }
     s.used[k] = k < 3;
     s.weight[k] = k < 3 ? R(1.0) / 3 : R(0.0);
     s.renew(k);
@@ -127,9 +145,9 @@ DEVICE_APART Way best_way(const Difference d, const Polytope& p, real depth, con
     Way other;
     real h;
     for (int i = 0; i < 3; ++i) tried[number][i] = other.normal[i] = p.normal[face][i];
-    ROLLED for (int step = 0; step < WAYS_STEPS && step_down(d, other.normal, &h); ++step) {
+    ROLLED for (int step = 0; step < WAYS_STEPS && step_down<Team>(d, other.normal, &h); ++step) {
     }
-    simplex_around(d, other.normal, other.simplex);
+    simplex_around<Team>(d, other.normal, other.simplex);
     for (int i = 0; i < 3; ++i) n[i] = other.normal[i];
     h = polish(d, other.simplex, n, kinks);
     for (int i = 0; i < 3; ++i) tried[number + 1][i] = n[i];
