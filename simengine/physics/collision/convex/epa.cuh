@@ -64,11 +64,19 @@ DEVICE_CALL void put_face(Polytope& p, int face, int a, int b, int c) {
   p.alive[face] = 1;
 }
 
-// Support points v and v + 1 of the difference, along dir and along -dir. The lanes of a team share the work: each
-// finds the support point of one shape in one direction.
+// The shape whose support points a lane of a team finds. A copy, which is in registers.
 template <typename Team>
-DEVICE void supports(const Difference& d, const real* dir, int v, SupportVertices<Team>& vertices, real* there,
-                     real* back) {
+DEVICE Shape shape_of_lane(const Difference& d) {
+  Shape own = d.a;
+  if (Team::SIZE > 1 && (Team::rank() & 1)) own = d.b;
+  return own;
+}
+
+// Support points v and v + 1 of the difference, along dir and along -dir. The lanes of a team share the work: each
+// finds the support point of its shape in one direction.
+template <typename Team>
+DEVICE void supports(const Difference& d, const Shape& shape, const real* dir, int v, SupportVertices<Team>& vertices,
+                     real* there, real* back) {
   const real opposite[3] = {-dir[0], -dir[1], -dir[2]};
   if (Team::SIZE < 4) {
     support(d, dir, there);
@@ -78,8 +86,9 @@ DEVICE void supports(const Difference& d, const real* dir, int v, SupportVertice
     return;
   }
   const bool second = Team::rank() & 1, reversed = Team::rank() & 2;
-  real own[3];
-  support(second ? d.b : d.a, second != reversed ? opposite : dir, own);
+  real own[3], way[3];
+  for (int i = 0; i < 3; ++i) way[i] = second != reversed ? -dir[i] : dir[i];
+  support(shape, way, own);
   for (int i = 0; i < 3; ++i) {
     there[i] = Team::from(own[i], 0) - Team::from(own[i], 1);
     back[i] = Team::from(own[i], 2) - Team::from(own[i], 3);
@@ -88,25 +97,25 @@ DEVICE void supports(const Difference& d, const real* dir, int v, SupportVertice
 
 // The support point of the difference along dir.
 template <typename Team>
-DEVICE void team_support(const Difference& d, const real* dir, real* out) {
+DEVICE void team_support(const Difference& d, const Shape& shape, const real* dir, real* out) {
   if (Team::SIZE < 2) {
     support(d, dir, out);
     return;
   }
   const bool second = Team::rank() & 1;
-  const real opposite[3] = {-dir[0], -dir[1], -dir[2]};
-  real own[3];
-  support(second ? d.b : d.a, second ? opposite : dir, own);
+  real own[3], way[3];
+  for (int i = 0; i < 3; ++i) way[i] = second ? -dir[i] : dir[i];
+  support(shape, way, own);
   for (int i = 0; i < 3; ++i) out[i] = Team::from(own[i], 0) - Team::from(own[i], 1);
 }
 
 // Support point v: of those along dir and along -dir, the one that is farther from the point `from` in that direction.
 // dir becomes that direction.
 template <typename Team>
-DEVICE void farther_support(const Difference& d, const real* from, int v, SupportVertices<Team>& vertices, real* dir,
-                            real* out) {
+DEVICE void farther_support(const Difference& d, const Shape& shape, const real* from, int v,
+                            SupportVertices<Team>& vertices, real* dir, real* out) {
   real there[3], back[3];
-  supports<Team>(d, dir, v, vertices, there, back);
+  supports<Team>(d, shape, dir, v, vertices, there, back);
   const real opposite[3] = {-dir[0], -dir[1], -dir[2]};
   const real up = dot3(there, dir) - dot3(dir, from), down = dot3(back, opposite) + dot3(dir, from);
   for (int i = 0; i < 3; ++i) {
@@ -189,14 +198,14 @@ DEVICE bool polytope_of_simplex(const Simplex& s, real scale, Polytope& p, Suppo
 
 // (1) a tetrahedron of support points.
 template <typename Team>
-DEVICE void first_polytope(const Difference& d, Polytope& p, SupportVertices<Team>& vertices) {
+DEVICE void first_polytope(const Difference& d, const Shape& shape, Polytope& p, SupportVertices<Team>& vertices) {
 #if !SIMENGINE_GPU
   if (Team::SIZE == 1 && begins_with_face(d)) return polytope_under_face(d, p, vertices);
 #endif
   real dir[4][3], w[4][3], ab[3], ac[3], ad[3];
   for (int i = 0; i < 3; ++i) dir[0][i] = d.b.pos[i] - d.a.pos[i];
   normalize3(dir[0]);
-  supports<Team>(d, dir[0], 0, vertices, w[0], w[1]);
+  supports<Team>(d, shape, dir[0], 0, vertices, w[0], w[1]);
   for (int i = 0; i < 3; ++i) {
     dir[1][i] = -dir[0][i];
     ab[i] = w[1][i] - w[0][i];
@@ -207,12 +216,12 @@ DEVICE void first_polytope(const Difference& d, Polytope& p, SupportVertices<Tea
   axis[x <= y && x <= z ? 0 : y <= z ? 1 : 2] = 1;
   cross3(dir[2], ab, axis);
   normalize3(dir[2]);
-  farther_support<Team>(d, w[0], 2, vertices, dir[2], w[2]);
+  farther_support<Team>(d, shape, w[0], 2, vertices, dir[2], w[2]);
   for (int i = 0; i < 3; ++i) ac[i] = w[2][i] - w[0][i];
   cross3(across, ab, ac);
   normalize3(across);
   for (int i = 0; i < 3; ++i) dir[3][i] = across[i];
-  farther_support<Team>(d, w[0], 3, vertices, dir[3], w[3]);
+  farther_support<Team>(d, shape, w[0], 3, vertices, dir[3], w[3]);
   for (int i = 0; i < 3; ++i) ad[i] = w[3][i] - w[0][i];
   // vertex 3 is on the side from which 0, 1, 2 run anticlockwise
   if (Team::rank() == 0) put_tetrahedron(p, d.scale, w, dir, dot3(ad, across) > 0);
@@ -369,12 +378,13 @@ DEVICE_APART Way best_way(const Difference d, const Polytope& p, real depth, con
 // lanes of the team have the same difference, and receive the same result.
 template <typename Team>
 DEVICE_CALL void epa(const Difference& d, Polytope& p, Simplex& s, real* normal) {
+  const Shape shape = shape_of_lane<Team>(d);
   SupportVertices<Team> vertices;
   bool begun = false;
 #if BEGINS_WITH_SIMPLEX
   begun = s.around && !begins_with_face(d) && polytope_of_simplex(s, d.scale, p, vertices);
 #endif
-  if (!begun) first_polytope<Team>(d, p, vertices);
+  if (!begun) first_polytope<Team>(d, shape, p, vertices);
   Team::sync();
   int corner[3] = {0, 1, 2};
   for (int i = 0; i < 3; ++i) normal[i] = p.dir[0][i];  // the result if every face is thin
@@ -387,7 +397,7 @@ DEVICE_CALL void epa(const Difference& d, Polytope& p, Simplex& s, real* normal)
     const int face = least_face<Team>(p, &least);
     if (!(least < REAL_MAX)) break;
     for (int i = 0; i < 3; ++i) dir[i] = p.normal[face][i];
-    team_support<Team>(d, dir, w);
+    team_support<Team>(d, shape, dir, w);
     vertices.note(v, d);
     const real h = dot3(w, dir);
     // an earlier normal may be as good by chance, but its corners may not be
