@@ -14,12 +14,12 @@ DEVICE void crb_blocks(const Model& m, const real* xipos, const real* ximat, con
     subtree_momentum(m, v, xipos, ximat, xanchor, cdof, angular, linear);
     const real own = m.dof_armature()[v] + tendon_inertia(m, v, v);
     M[i * block.n + i] = along_dof(m, v, point, xanchor, cdof, angular, linear) + own;
-    along_branch(m, v, point, xanchor, cdof, angular, linear, [&](int a, const real& part) {
-      const real x = part + tendon_inertia(m, v, a);
+    ROLLED for (int a = m.dof_parentid()[v]; a >= 0; a = m.dof_parentid()[a]) {
+      const real x = along_dof(m, a, point, xanchor, cdof, angular, linear) + tendon_inertia(m, v, a);
       const int j = a - block.dof;
       M[i * block.n + j] = x;
       M[j * block.n + i] = x;
-    });
+    }
   }
   lane_sync();
 }

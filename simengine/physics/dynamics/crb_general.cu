@@ -18,11 +18,11 @@ DEVICE void crb_general(const Model& m, const real* xipos, const real* ximat, co
     // (3) its projection on the dof itself and on its ancestors
     const real own = m.dof_armature()[v] + tendon_inertia(m, v, v);
     qM[v * nv + v] = along_dof(m, v, point, xanchor, cdof, angular, linear) + own;
-    along_branch(m, v, point, xanchor, cdof, angular, linear, [&](int a, const real& part) {
-      const real x = part + tendon_inertia(m, v, a);
+    ROLLED for (int a = m.dof_parentid()[v]; a >= 0; a = m.dof_parentid()[a]) {
+      const real x = along_dof(m, a, point, xanchor, cdof, angular, linear) + tendon_inertia(m, v, a);
       qM[v * nv + a] = x;
       qM[a * nv + v] = x;
-    });
+    }
   }
   lane_sync();
 }

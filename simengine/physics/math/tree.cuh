@@ -61,8 +61,7 @@ DEVICE void subtree_momentum(const Model& m, int v, const real* xipos, const rea
     angular[i] = linear[i] = 0;
   }
   if (turns_bodies(m, v)) cross3(start, axis, arm);
-  const int last = m.body_last()[b];
-  ROLLED for (int k = b; k <= last; ++k) {
+  ROLLED for (int k = b; k <= m.body_last()[b]; ++k) {
     const real* mat = ximat + 9 * k;
     const auto inertia = m.body_inertia() + 3 * k;
     const auto mass = m.body_mass()[k];
@@ -83,32 +82,10 @@ DEVICE void subtree_momentum(const Model& m, int v, const real* xipos, const rea
 DEVICE real along_dof(const Model& m, int v, const real* point, const real* xanchor, const real* cdof,
                       const real* angular, const real* linear) {
   const real *axis = cdof + 6 * v, *anchor = xanchor + 3 * m.dof_jntid()[v];
-  const bool turns = turns_bodies(m, v);
-  if (!SIMENGINE_GPU && !turns) return dot3(axis + 3, linear);
+  if (!turns_bodies(m, v)) return dot3(axis + 3, linear);
   real arm[3], about[3];
   for (int i = 0; i < 3; ++i) arm[i] = point[i] - anchor[i];
   cross3(about, arm, linear);
   for (int i = 0; i < 3; ++i) about[i] += angular[i];
-  return turns ? dot3(axis, about) : dot3(axis + 3, linear);
-}
-
-// Call put(a, x) for each dof a above dof v, where x is along_dof for a; of four dofs at a time, whose loads overlap.
-template <typename Put>
-DEVICE void along_branch(const Model& m, int v, const real* point, const real* xanchor, const real* cdof,
-                         const real* angular, const real* linear, Put put) {
-  ROLLED for (int next = m.dof_parentid()[v]; next >= 0;) {
-    int above[4];
-    real x[4];
-    UNROLLED for (int q = 0; q < 4; ++q) {
-      above[q] = next;
-      next = next >= 0 ? m.dof_parentid()[next] : -1;
-    }
-    UNROLLED for (int q = 0; q < 4; ++q) {
-      const int a = above[q] >= 0 ? above[q] : v;
-      if (SIMENGINE_GPU || above[q] >= 0) x[q] = along_dof(m, a, point, xanchor, cdof, angular, linear);
-    }
-    UNROLLED for (int q = 0; q < 4; ++q) {
-      if (above[q] >= 0) put(above[q], x[q]);
-    }
-  }
+  return dot3(axis, about);
 }
