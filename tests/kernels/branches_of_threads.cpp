@@ -32,6 +32,7 @@ void lower_at(int* place, int x) {
   }
 }
 int low_bit(unsigned x) { return __builtin_ctz(x); }
+int bit_count(unsigned x) { return __builtin_popcount(x); }
 void raise_bit(int* word, int bit) { __atomic_fetch_or(word, int(1u << bit), __ATOMIC_RELAXED); }
 
 #include "row_terms.cuh"
