@@ -134,7 +134,7 @@ DEVICE FourEntries four_entries(const BranchRows& B, const real* row, int first)
 
 #define FEW_PARTS 5  // numbers that a row with entries for two dofs changes
 
-// One of these numbers and what is added to it, c v; `to` is null if there is nothing to add. `word` tells numbers apart.
+// One of these numbers and what is added to it, c v; `to` is null if that is nothing. `word` tells numbers apart.
 struct FewPart {
   real* to;
   real c, v;
