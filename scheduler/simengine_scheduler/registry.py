@@ -25,6 +25,9 @@ from .executors.streams_several import SeveralExecutor
 from .executors.threads import ThreadsExecutor
 from .planning.planners import PLANNERS
 
+_STREAMS = 32  # so many chains may go on at once without one of them waiting behind another
+_WINDOW = 128  # calls, four for each of these streams
+
 
 def _streams(options: Options) -> Executor:
     """Choose the form of `streams` that the options ask for."""
@@ -42,14 +45,16 @@ def _streams(options: Options) -> Executor:
                 f"give completion='events', or a policy of single calls"
             )
         return PlannedExecutor(options)
-    return PollingExecutor(options) if options.completion == "polling" else StreamsExecutor(options)
+    if options.completion == "polling":
+        return PollingExecutor(options)
+    return StreamsExecutor(options.or_else(streams=_STREAMS, window=_WINDOW))
 
 
 def _simulated(options: Options) -> Executor:
     """Load the model of a GPU, which no other executor needs, and make the executor that runs on it."""
     from .gpu_model.simulated import SimulatedExecutor
 
-    return SimulatedExecutor(options, make_known)
+    return SimulatedExecutor(options.or_else(streams=8, window=32), make_known)  # as results of the model have it
 
 
 def make_known(name: str, options: Options) -> Executor:

@@ -303,3 +303,12 @@ def test_fake_device_finds_a_missing_wait() -> None:
             device.synchronize(stream)
         orders.add("".join(order))
     assert orders == {"ab", "ba"}
+
+
+@pytest.mark.parametrize(("options", "streams"), [({}, 32), ({"streams": 8}, 8), ({"completion": "polling"}, 8)])
+def test_streams_that_wait_by_events_are_many_unless_their_number_is_given(
+    options: dict[str, Any], streams: int
+) -> None:
+    device = FakeDevice(1)
+    with make_executor("streams", segments=Segments(), driver=device, stream=0, **options) as executor:
+        assert len(executor.lanes.handles) == streams

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from types import TracebackType
 from typing import Literal, Protocol, Self, get_args
@@ -67,15 +67,21 @@ class Executor(Protocol):
         self.close()
 
 
+class Default(int):
+    """The value of an option that was not given, for which an executor may have another one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """Options of `make_executor`. Every executor accepts all of them and uses those that concern it.
 
     Attributes:
         segments: the table of the calls' segments. Every executor but `serial` needs it.
-        window: largest number of calls in flight. Planners, graphs, `pipeline` and scripts of fixed lists plan whole
-            whole runs of calls instead.
-        streams: number of CUDA worker streams, on each GPU.
+        window: largest number of calls in flight; by default 128 for `streams` with completion by events, and 32
+            elsewhere. Planners, graphs, `pipeline` and scripts of fixed lists plan whole
+            runs of calls instead.
+        streams: number of CUDA worker streams on each GPU; by default 32 for `streams` with completion by events, and
+            8 elsewhere.
         gpus: numbers of the GPUs that `streams` has streams on, if there are several. The home stream is one of the
             first. A launch says by its attribute `gpu` where it runs; one that does not runs on the first.
         workers: number of host threads; by default one for each core, up to 8.
@@ -121,8 +127,8 @@ class Options:
     """
 
     segments: Segments | None = None
-    window: int = 32
-    streams: int = 8
+    window: int = Default(32)
+    streams: int = Default(8)
     gpus: tuple[int, ...] = ()
     workers: int | None = None
     policy: str = "fifo"
@@ -173,6 +179,11 @@ class Options:
             if getattr(self, name) not in known:
                 value = getattr(self, name)
                 raise ValueError(f"executor option {name}={value!r} is unknown; {choose_one(value, known)}")
+
+    def or_else(self, **values: int) -> Options:
+        """Return the options with other values for those that were not given."""
+        missing = {name: value for name, value in values.items() if type(getattr(self, name)) is Default}
+        return replace(self, **missing)  # type: ignore[arg-type]
 
     def table(self, executor: str) -> Segments:
         """Return the segments table. Raises ValueError where none was given."""

@@ -25,7 +25,7 @@ from .base import Options
 from .built_graphs import NO_SHAPE, BuiltGraph, GraphBuilder
 from .compiled import CompiledCalls
 
-_PRICE = (9, 4)  # launches of graphs that take as long as building one, and more of them for each call in it,
+_PRICE = (15, 10)  # launches of graphs that take as long as building one, and more of them for each call in it,
 _PRICE_IN_PYTHON = (30, 12)  # if Python builds it
 _TOGETHER = 16  # graphs that are built after a run
 _SHARE = 0.1  # of the time of runs that graphs may take to be built,
