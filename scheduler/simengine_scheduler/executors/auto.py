@@ -99,7 +99,7 @@ class AutoExecutor(Executor):
             return self._make(name, self._options)
         if self._options.stream_policy in PLANNERS:
             raise RuntimeError("planners wait on the device")
-        return self._make("streams", replace(self._options, completion="polling"))
+        return self._make("streams", replace(self._options, completion="polling", chains=True))
 
     @property
     def executor(self) -> Executor:

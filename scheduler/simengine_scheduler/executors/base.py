@@ -121,7 +121,7 @@ class Options:
             `graphs`.
         driver: replaces CUDA, for example by a fake device.
         candidates: the executors that `auto` chooses from, such as "threads+serial", the likeliest first; by default
-            those that suit option `device`. "polling" is `streams` with completion by polling.
+            those that suit option `device`. "polling" is `streams` with completion by polling, and chains.
         model: the executor that `simulated` models.
         gpu: the GPU that `simulated` models: a name, or a `simengine_scheduler.gpu_model.GpuSpec`.
     """

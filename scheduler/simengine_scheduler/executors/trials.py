@@ -10,7 +10,7 @@ from ..core.calls import FixedList
 from ..core.counted import CountedList
 from .base import Executor
 
-POLLING = "polling"  # the candidate `streams` with completion by polling
+POLLING = "polling"  # the candidate `streams` with completion by polling, and chains
 _ROUNDS = 5  # timed turns of each candidate that stays
 _CLOSE_ROUNDS = 9  # timed turns if another candidate takes about as long
 _LONG_ROUNDS = 2  # timed turns if runs are long; one alone may be disturbed by other programs
