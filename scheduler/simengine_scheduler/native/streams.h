@@ -14,7 +14,7 @@ enum Policy { FOLLOW, LEAST_LOADED, ROUND_ROBIN };
 // Where a call was issued, and at what time.
 struct Place {
     int32_t stream;
-    int64_t time;
+    int32_t time;
 };
 
 class Streams {
@@ -26,7 +26,8 @@ class Streams {
     // Forgets all calls. The next one has number `first`.
     void begin(Seq first) {
         base_ = first;
-        time_ = issued_ = asked = needed = 0;
+        time_ = 0;
+        issued_ = asked = needed = 0;
         places_.clear();
         seen_at_.clear();
         seen_.assign(count_ * count_, -1);
@@ -68,7 +69,7 @@ class Streams {
     // Returns those of some upstream calls that a stream must be made to wait for, and notes that it waits.
     const std::vector<Seq>& waits(const std::vector<Seq>& upstream, int32_t stream) {
         found_.clear();
-        int64_t* seen = &seen_[stream * count_];
+        int32_t* seen = &seen_[stream * count_];
         for (Seq seq : upstream) {
             const Place& place = at(seq);
             if (place.stream == stream) continue;
@@ -81,7 +82,7 @@ class Streams {
         for (Seq seq : found_) {
             const Place& place = at(seq);
             if (place.time <= seen[place.stream]) continue;
-            const int64_t* other = &seen_at_[(seq - base_) * count_];
+            const int32_t* other = &seen_at_[(seq - base_) * count_];
             for (int32_t s = 0; s < count_; ++s) seen[s] = std::max(seen[s], other[s]);
             seen[place.stream] = place.time;
             found_[kept++] = seq;
@@ -103,11 +104,12 @@ class Streams {
   private:
     int32_t count_, policy_;
     Seq base_ = 0;
-    int64_t time_ = 0, issued_ = 0;
+    int32_t time_ = 0;
+    int64_t issued_ = 0;
     std::vector<Place> places_;      // of each call from base_ on
-    std::vector<int64_t> seen_at_;   // of each call, what its stream was behind when it was issued
-    std::vector<int64_t> seen_;      // [s][t]: time of the latest call on t that stream s is behind
-    std::vector<int64_t> load_;      // calls of each stream that are not known to be complete
+    std::vector<int32_t> seen_at_;   // of each call, what its stream was behind when it was issued
+    std::vector<int32_t> seen_;      // [s][t]: time of the latest call on t that stream s is behind
+    std::vector<int32_t> load_;      // calls of each stream that are not known to be complete
     std::vector<Seq> tail_;          // the call of each stream that was issued last
     std::vector<Seq> found_;
 };
