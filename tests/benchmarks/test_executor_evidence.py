@@ -19,6 +19,7 @@ ROWS = scheduler_rows()
 MODELS = lists.FIVE
 COUNTED = lists.COUNTED
 FIXED = [f"{model}:emission=ahead" for model in MODELS]
+WINDOWS = "varying_lists_window_h100.json"
 PAGE = (ROOT / "docs" / "executors.md").read_text(encoding="utf-8")
 TEXT = " ".join(PAGE.split())
 
@@ -248,8 +249,8 @@ def test_what_pieces_cost() -> None:
     says(f"To divide calls into pieces, of which each is one launch, takes {took} us")
 
 
-def test_what_pieces_gain() -> None:
-    rows = _rows("varying_lists_pieces_h200.json")
+def test_what_windows_gain() -> None:
+    rows = _rows(WINDOWS)
     assert all(row["legal"] and row["equal"] and not row["error"] for row in rows)
     assert "\n".join(varying_lists.pieces_table(rows)) in PAGE
     for sentence in varying_lists.pieces_sentences(rows):
@@ -279,7 +280,7 @@ def test_lists_that_vary_on_a_gpu() -> None:
 
 
 def test_what_a_window_could_gain_on_lists_by_stages() -> None:
-    rows = json.loads((ROOT / "benchmarks/results/varying_lists_h200.json").read_text(encoding="utf-8"))["rows"]
+    rows = _rows(WINDOWS)
     assert "\n".join(varying_lists.stages_table(rows)) in PAGE
     found = varying_lists.by_stages(rows)
     mean = statistics.fmean(of[2] for of in found.values())
@@ -287,10 +288,11 @@ def test_what_a_window_could_gain_on_lists_by_stages() -> None:
     below = [model for model, of in found.items() if of[2] < 1.8]
     says(f"1.8 times is out of reach for {', '.join(below[:-1])} and {below[-1]}")
     guide = " ".join((ROOT / "docs/scheduler.md").read_text(encoding="utf-8").split())
-    bound, polling, chained = (varying_lists.reach_of(rows, column) for column in (2, 3, 4))
+    bound, polling, chains, events = (varying_lists.reach_of(rows, column) for column in (2, 3, 4, 5))
     assert f"at most {bound} times as fast" in guide
-    assert f"{chained} times with events" in guide
+    assert f"{events} times with events" in guide
     assert f"{polling} times with polling" in guide
+    assert f"{chains} times with chains of polled calls" in guide
 
 
 def test_robots_by_counts_and_generations_on_a_gpu() -> None:
