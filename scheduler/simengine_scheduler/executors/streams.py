@@ -22,6 +22,9 @@ Invariants
 
 For each call the host makes one launch, one record, about one query, a hazard check and the waits. For a call of a
 fixed list it makes one launch, the waits, and one record if another stream waits for the call.
+
+So it is where Python issues. Compiled code records an event only behind calls that something waits for (2, 3), and its
+first stream is the home stream (5); see `native/issuer.h`.
 """
 
 from __future__ import annotations
