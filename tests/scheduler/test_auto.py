@@ -317,6 +317,32 @@ def test_a_candidate_that_makes_graphs_has_turns_until_it_has_them(clock: Clock)
     assert executor.executor is made["keeper"]
 
 
+def test_a_candidate_that_says_that_it_learns_has_turns_until_it_has(clock: Clock) -> None:
+    """It takes twice as long as the other one in its first 70 runs, each of which makes a graph, and then half."""
+    made: dict[str, Slow] = {}
+
+    class Learner(Slow):
+        @property
+        def learning(self) -> bool:
+            return self.ran < 70
+
+        @property
+        def built(self) -> int:
+            return min(self.ran, 70)
+
+        def run(self, emitters: Any) -> Any:
+            self.seconds = 2e-3 if self.learning else 0.5e-3
+            return super().run(emitters)
+
+    def make(name: str, options: Options) -> Executor:
+        made[name] = Slow(name, 1e-3, clock) if name == "steady" else Learner(name, 2e-3, clock)
+        return made[name]
+
+    executor = AutoExecutor(Options(candidates="steady+learner"), make)
+    settled(executor, lambda: [counting(3)[1]()])
+    assert executor.executor is made["learner"]
+
+
 def test_a_candidate_that_makes_graphs_for_ever_has_few_turns(clock: Clock) -> None:
     made: dict[str, Slow] = {}
 

@@ -41,6 +41,11 @@ class PiecesTrial:
         self._began = self._seconds = 0.0
         self._calls = 0
 
+    @property
+    def learning(self) -> bool:
+        """Whether graphs were built, and the first trial has not ended."""
+        return self._built > 0 and self._wait == _LEARNING
+
     def begins(self) -> bool:
         """Whether a run that begins has pieces."""
         if self._turn < 0:

@@ -188,6 +188,11 @@ class StreamsExecutor(Executor):
         return 0 if pieces is None else pieces.built
 
     @property
+    def learning(self) -> bool:
+        """Whether runs of calls are still becoming graphs, so that later runs will take less time."""
+        return self._compiled is not None and self._compiled.learning
+
+    @property
     def rounds(self) -> int:
         """How many rounds of fixed lists run best as one list, since lists do not wait for each other within it.
 

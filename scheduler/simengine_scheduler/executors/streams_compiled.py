@@ -76,6 +76,11 @@ class CompiledStreams:
             self.pieces.build(perf_counter() - began)
         return trace
 
+    @property
+    def learning(self) -> bool:
+        """Whether it is not known yet which runs of calls are worth a graph."""
+        return any(trial.learning for trial in self._trials.values())
+
     def run_emitters(self, emitters: Iterable[Emitter], home: int, trace: Trace) -> Trace:
         """Issue the calls of emitters."""
         with _Run(self, trace, home, self.options.window) as run:

@@ -56,11 +56,14 @@ class Candidate:
     def learns(self) -> bool:
         """Whether it still gets faster, as an executor does that keeps graphs or scripts of lists which vary.
 
-        Such an executor makes fewer and fewer graphs. One that always makes as many meets new lists for ever.
+        Such an executor makes fewer and fewer graphs. One that always makes as many meets new lists for ever. An
+        executor may also say by `learning` that it does.
         """
         times, made = self.times, self.made
         if not 2 <= len(times) < _MOST_ROUNDS:
             return False
+        if getattr(self.executor, "learning", False):
+            return True
         fewer = any(made[-_CLEAN:]) and (len(made) < _ROUNDS or made[-1] < _FEWER * max(made))
         return fewer or times[-1] < _LEARNS * min(times[:-1])
 
