@@ -106,16 +106,15 @@ int32_t issuer_serial(Issuer* issuer, const int32_t* numbers, int64_t count, int
     return issuer->serial(numbers, count, done, handle);
 }
 
-// Writes where the issuer is: position, stream handle and number of the latest call, status, and waits asked for and made.
-// The rest says of each stream whether it was used.
-void issuer_state(const Issuer* issuer, int32_t streams, int64_t* out) {
+// Writes where the issuer is: position, stream handle of the latest call, status, waits asked for and made, and the number
+// of that call.
+void issuer_state(const Issuer* issuer, int64_t* out) {
     out[0] = issuer->at;
     out[1] = issuer->current();
     out[2] = issuer->status;
     out[3] = issuer->asked();
     out[4] = issuer->needed();
     out[5] = issuer->named();
-    for (int32_t s = 0; s < streams; ++s) out[6 + s] = issuer->used(s);
 }
 
 int64_t issuer_log(const Issuer* issuer, const int64_t** entries) {

@@ -44,6 +44,10 @@ class Outcome(IntEnum):
     FAILED = 2
 
 
+OUTCOMES = tuple(Outcome)
+"""By their numbers, since this is found faster than by `Outcome(number)`."""
+
+
 class State(NamedTuple):
     """Where an issuer is.
 
@@ -53,7 +57,6 @@ class State(NamedTuple):
         status: what the driver's function returned that failed.
         asked, needed: waits that hazards asked for, and those that were made.
         number: of that call.
-        used: whether each stream was used.
     """
 
     at: int
@@ -62,7 +65,6 @@ class State(NamedTuple):
     asked: int
     needed: int
     number: int
-    used: list[bool]
 
 
 _POINTER, _LONG, _INT = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
@@ -82,7 +84,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "issuer_ended": (_INT, [_POINTER, _POINTER, _POINTER, _LONG, _POINTER]),
     "issuer_drain": (_INT, [_POINTER]),
     "issuer_serial": (_INT, [_POINTER, _POINTER, _LONG, _POINTER, _LONG]),
-    "issuer_state": (None, [_POINTER, _INT, _POINTER]),
+    "issuer_state": (None, [_POINTER, _POINTER]),
     "issuer_log": (_LONG, [_POINTER, _POINTER]),
     "issuer_plan": (_POINTER, [_POINTER, _POINTER, _POINTER, _LONG, _POINTER]),
     "issuer_issue_plan": (_INT, [_POINTER, _POINTER, _POINTER]),
@@ -193,11 +195,10 @@ class Issuer:
         chains: bool = False,
     ) -> None:
         self._library = library()
-        self._streams = streams
         table = array("q", functions[:5])
         self._handle = self._library.issuer_make(_at(table), streams, window, POLICIES.index(policy), polling, chains)
         self._done = array("q", [0])
-        self._state = array("q", [0] * (6 + streams))
+        self._state = array("q", [0] * 6)
 
     def __del__(self) -> None:
         handle, self._handle = getattr(self, "_handle", None), None
@@ -227,11 +228,11 @@ class Issuer:
         before they are used.
         """
         code = self._library.issuer_begin(self._handle, _at(handles), fork, _at(events), number, logs)
-        return Outcome(code)
+        return OUTCOMES[code]
 
     def join(self, events: array[int]) -> Outcome:
         """Let the first stream wait for the others, with an event for each stream, once all calls have been issued."""
-        return Outcome(self._library.issuer_join(self._handle, _at(events)))
+        return OUTCOMES[self._library.issuer_join(self._handle, _at(events))]
 
     def will_await(self, positions: array[int]) -> None:
         """Say which calls of the run will be awaited, by position, before they are issued."""
@@ -241,15 +242,15 @@ class Issuer:
         """Issue calls from the one on that is at `done`. Returns how it ended, and how many calls were issued."""
         self._done[0] = done
         code = self._library.issuer_issue(self._handle, _at(numbers), len(numbers), _at(self._done))
-        return Outcome(code), self._done[0]
+        return OUTCOMES[code], self._done[0]
 
     def issued(self) -> Outcome:
         """Record what follows a call that the caller has launched."""
-        return Outcome(self._library.issuer_issued(self._handle))
+        return OUTCOMES[self._library.issuer_issued(self._handle)]
 
     def drain(self) -> Outcome:
         """With polling, go on until all calls have been issued."""
-        return Outcome(self._library.issuer_drain(self._handle))
+        return OUTCOMES[self._library.issuer_drain(self._handle)]
 
     def ended(self, calls: array[int], pieces: int | None = None) -> bytearray | None:
         """Return a 1 for each call that has ended and a 0 for others, or None for an error.
@@ -270,13 +271,12 @@ class Issuer:
         """Launch calls on one stream in order, as `issue` does."""
         self._done[0] = done
         code = self._library.issuer_serial(self._handle, _at(numbers), len(numbers), _at(self._done), handle)
-        return Outcome(code), self._done[0]
+        return OUTCOMES[code], self._done[0]
 
     def state(self) -> State:
         """Return where the issuer is."""
-        self._library.issuer_state(self._handle, self._streams, _at(self._state))
-        at, handle, status, asked, needed, number, *used = self._state
-        return State(at, handle, status, asked, needed, number, [bool(each) for each in used])
+        self._library.issuer_state(self._handle, _at(self._state))
+        return State(*self._state)
 
     def log(self) -> list[tuple[int, int, int]]:
         """Return what was done since the run began: kind (0 issue, 1 wait, 2 observation), position, and stream."""
@@ -297,7 +297,7 @@ class Issuer:
         """Issue a plan from step `done` on, after `begin` with as many events as it needs."""
         self._done[0] = done
         code = self._library.issuer_issue_plan(self._handle, plan.handle, _at(self._done))
-        return Outcome(code), self._done[0]
+        return OUTCOMES[code], self._done[0]
 
     @property
     def handle(self) -> int:

@@ -27,7 +27,6 @@ class Launcher {
     // The number of the call that the issuer was at: of a graph, of its last one.
     int32_t named() const { return number < 0 ? call_of(number).last : number; }
 
-    bool used(int32_t stream) const { return used_[stream]; }
     int64_t current() const { return handles_[stream_]; }  // handle of the stream used last
 
     // Launches a call on a stream, without a look at hazards.

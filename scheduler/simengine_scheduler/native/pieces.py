@@ -6,7 +6,7 @@ import ctypes
 from array import array
 from collections.abc import Sequence
 
-from .issuer import Functions, Issuer, Outcome, library
+from .issuer import OUTCOMES, Functions, Issuer, Outcome, library
 
 
 class Pieces:
@@ -58,7 +58,8 @@ class Pieces:
         Returns how it ended, and how many pieces and single calls were issued.
         """
         self._done[0] = done
-        return Outcome(self._library.pieces_issue(self._handle, self._done.buffer_info()[0])), self._done[0]
+        code = self._library.pieces_issue(self._handle, self._done.buffer_info()[0])
+        return OUTCOMES[code], self._done[0]
 
     def position_of(self, place: int) -> int:
         """Return the position, as the issuer counts, of a call by its place in the run."""

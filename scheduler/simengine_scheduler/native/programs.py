@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from .issuer import Issuer, Outcome, library
+from .issuer import OUTCOMES, Issuer, Outcome, library
 from .pieces import Pieces
 
 CALL, COUNTED, AWAIT = range(3)
@@ -27,6 +27,9 @@ class Pause(IntEnum):
     FAILED = 2
     MISSING = 3
     ARRIVED = 4
+
+
+_PAUSES = tuple(Pause)  # by their numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +103,14 @@ class Programs:
 
     def run(self) -> Halt:
         """Run until all programs have ended, or until the caller has to do something."""
-        pause = Pause(self._library.programs_run(self._handle, _at(self._out), len(self._out) - _HEAD))
+        pause = _PAUSES[self._library.programs_run(self._handle, _at(self._out), len(self._out) - _HEAD)]
         turn, entry, count, issued, arrived, passed = self._out[:_HEAD]
         found = self._out[_HEAD : _HEAD + 2 * arrived]
         return Halt(pause, turn, entry, count, issued, list(zip(found[::2], found[1::2], strict=True)), passed)
 
     def advance(self) -> Outcome:
         """Go on behind a call that the caller has launched."""
-        return Outcome(self._library.programs_advance(self._handle))
+        return OUTCOMES[self._library.programs_advance(self._handle)]
 
     def resume(self) -> None:
         """Let the programs go on that have arrived."""
