@@ -6,7 +6,7 @@ import ctypes
 import random
 from array import array
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -360,75 +360,3 @@ def test_a_long_run_forgets_calls_that_have_ended() -> None:
     for _ in range(70_000):
         expected = expected % 1000 * 3 + 1
     assert total[0] == expected
-
-
-class _Counting(CalledDevice):
-    """Counts the events that are recorded by compiled code and by Python."""
-
-    def __init__(self, seed: int = 0) -> None:
-        super().__init__(seed)
-        self.recorded: list[int] = []
-
-    def record(self, event: int, stream: int) -> None:
-        self.recorded.append(stream)
-        super().record(event, stream)
-
-
-@pytest.mark.parametrize("chains", [1, 3])
-def test_an_event_stands_only_behind_calls_that_something_waits_for(chains: int) -> None:
-    """Chains that share nothing need few events, so that the window is never full, and one for the fork."""
-    device = _Counting(1)
-    table = Segments()
-    cells = [table.intern("cell", chain) for chain in range(chains)]
-    calls = [KernelCall("call", device.launch(lambda: None), (), (), (cell,)) for cell in cells]
-    with make_executor("streams", segments=table, driver=device, stream=0, pieces=False) as executor:
-        executor.run([[call] * 12 for call in calls])
-        executor.synchronize()
-    assert len(device.recorded) == 1 + 3 * chains, "the fork, and one event for four calls, of which the last joins"
-
-
-def test_what_waits_for_a_call_may_run_beside_what_follows_it_on_its_stream() -> None:
-    """Calls `long` and `other` wait for `first` alone. One of them is on its stream."""
-    orders = set()
-    for seed in range(40):
-        device, table = CalledDevice(seed), Segments()
-        x, y, z = (table.intern(name) for name in "xyz")
-        order: list[str] = []
-        program = [
-            KernelCall(name, device.launch(partial(order.append, name)), reads, (), updates)
-            for name, reads, updates in (("first", (), (x,)), ("long", (x,), (y,)), ("other", (x,), (z,)))
-        ]
-        with make_executor("streams", segments=table, driver=device, stream=0, pieces=False) as executor:
-            executor.run([program])
-            executor.synchronize()
-        assert order[0] == "first"
-        orders.add(tuple(order))
-    assert len(orders) == 2
-
-
-@pytest.mark.parametrize(("name", "seen"), [("polling", 9), ("chains", 0)])
-def test_with_chains_the_host_need_not_see_each_end(name: str, seen: int) -> None:
-    device, table = CalledDevice(1), Segments()
-    x = table.intern("x")
-    calls = [KernelCall(f"call {k}", device.launch(lambda: None), (), (), (x,)) for k in range(10)]
-    with make(name, device, table) as executor:
-        trace = executor.run([calls])
-        executor.synchronize()
-    assert sum(step.kind == "observe" for step in trace.log) == seen
-    assert not validate(calls, trace, table)
-
-
-def test_a_chain_holds_back_nothing_that_need_not_follow_it() -> None:
-    """Two calls wait for the same one. The first goes behind it, and the second once the host has seen its end."""
-    device, table = CalledDevice(1), Segments()
-    x, y, z = (table.intern(name) for name in "xyz")
-    calls = [
-        KernelCall(name, device.launch(lambda: None), reads, (), updates)
-        for name, reads, updates in (("head", (), (x,)), ("chained", (x,), (y,)), ("other", (x,), (z,)))
-    ]
-    with make("chains", device, table) as executor:
-        trace = executor.run([calls])
-        executor.synchronize()
-    steps = [(step.kind, step.seq) for step in trace.log]
-    assert steps.index(("issue", 1)) < steps.index(("observe", 0)) < steps.index(("issue", 2))
-    assert not validate(calls, trace, table)
