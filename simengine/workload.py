@@ -78,7 +78,12 @@ class SimulationWorkload:
         """Restore the state of every world after settling, and go back to the first set of controls."""
         self._following = 0
         for group, start in zip(self.sim.groups, self._start, strict=True):
-            group.set_state(**start)
+            if group.reported.any():  # worlds that were stopped go on only once they are reset
+                ctrl = _copy(group.ctrl)
+                group.reset()
+                group.set_state(ctrl=ctrl, **start)
+            else:
+                group.set_state(**start)
 
     def rewind(self, executor: Executor, steps: int) -> None:
         """Restore the state with which the step after the first `steps` steps begins, with that step's controls."""

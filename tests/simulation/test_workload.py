@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simengine import BackendError, Simulation, load_model
+from simengine import BackendError, NonFiniteError, Simulation, load_model
 from simengine.workload import CONTROL_SETS, SimulationWorkload
 from simengine_scheduler import AwaitCounts, FixedList, make_executor, validate
 from tests.emission.worlds import BALL, host
@@ -46,6 +46,20 @@ def test_runs_of_any_length_join_up() -> None:
     for steps in (4, 1, CONTROL_SETS + 1, 7):
         workload.run(executor, steps)
     assert workload.state() == at_once
+    workload.close()
+
+
+def test_worlds_that_were_stopped_go_on_after_a_reset() -> None:
+    """So that an executor which ran into a bad state changes nothing for those that come after it."""
+    workload, executor = ball(), make_executor("serial")
+    workload.run(executor, 7)
+    expected = workload.state()
+    workload.sim.groups[0].set_state(worlds=[1, 3], qvel=[1e12, 0, 0])
+    with pytest.raises(NonFiniteError):
+        workload.run(executor, 7)
+    workload.reset()
+    workload.run(executor, 7)
+    assert workload.state() == expected
     workload.close()
 
 
