@@ -52,17 +52,17 @@ class Streams {
 
     int32_t choose(const std::vector<Seq>& upstream) const {
         if (policy_ == ROUND_ROBIN) return static_cast<int32_t>(issued_ % count_);
-        const auto least = std::min_element(load_.begin(), load_.end());
+        Seq newest = -1;
         if (policy_ == FOLLOW) {
-            Seq newest = -1, last = -1;
+            Seq last = -1;
             for (Seq seq : upstream) {
                 newest = std::max(newest, seq);
                 if (seq > last && tail_[places_[seq - base_].stream] == seq) last = seq;
             }
             if (last >= 0) return places_[last - base_].stream;
-            if (newest >= 0 && load_[places_[newest - base_].stream] <= *least + 1)
-                return places_[newest - base_].stream;
         }
+        const auto least = std::min_element(load_.begin(), load_.end());
+        if (newest >= 0 && load_[places_[newest - base_].stream] <= *least + 1) return places_[newest - base_].stream;
         return static_cast<int32_t>(least - load_.begin());
     }
 
