@@ -176,7 +176,7 @@ def run_lists(
             return halt.issued, awaits + halt.passed
         if halt.pause is Pause.ARRIVED:
             awaits += len(halt.arrived)
-            _arrive(lists, known, halt)
+            _arrive(run, lists, known, halt)
         elif halt.pause is Pause.MISSING:
             lists.look_up(known[halt.turn], halt.entry, halt.count)
         else:
@@ -193,7 +193,7 @@ def run_lists(
                 raise failed(run, lists.calls)
 
 
-def _arrive(lists: CompiledLists, known: Sequence[Known], halt: Halt) -> None:
+def _arrive(run: CudaRun, lists: CompiledLists, known: Sequence[Known], halt: Halt) -> None:
     """Let the lists go on whose awaited calls have ended."""
     moved = False
     for turn, entry in halt.arrived:
@@ -202,6 +202,9 @@ def _arrive(lists: CompiledLists, known: Sequence[Known], halt: Halt) -> None:
         assert isinstance(arrival, Arrival)
         arrival.then()
         if [buffers.moves for buffers in own.buffers] != own.moves:
+            # with polling, calls of before may wait in the window, which belong to the memory of before
+            if lists.calls.issuer.drain() is Outcome.FAILED:
+                raise failed(run, lists.calls)
             lists.define_again(own)
             moved = True
     if moved:

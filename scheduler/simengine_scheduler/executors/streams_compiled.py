@@ -17,6 +17,7 @@ from ..core.calls import Emitter, FixedList
 from ..core.counted import CountedList
 from ..core.emission import Feeder
 from ..cuda.driver import Driver, EventPool
+from ..launch.arguments import BufferSet
 from ..native.issuer import Issuer, Outcome, Plan
 from ..tracing.events import Step, StepKind
 from ..tracing.trace import Trace
@@ -189,6 +190,7 @@ class _Run(CudaRun):
         self.pieces = streams.active
         self._asked = self._needed = 0
         self._issued = 0
+        self._changes = BufferSet.changes
 
     def start(self) -> None:
         """Let the run come after what the home stream holds."""
@@ -229,6 +231,9 @@ class _Run(CudaRun):
         if self.recorder is not None:
             for call in calls:
                 self.recorder.enter(call)
+        if self._changes != BufferSet.changes:
+            self._drain()  # with polling, calls of before may wait, which belong to the memory of before
+            self._changes = BufferSet.changes
         numbers = self._calls.numbers(calls)
         self._calls.hand_over()
         if self.pieces is not None:
