@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from simengine_scheduler import KernelCall, Segments, make_executor, validate
+from simengine_scheduler.core import Arrival, CountedList
+from simengine_scheduler.launch import BufferSet
 from simengine_scheduler.testing import CalledDevice
 
 
@@ -86,3 +88,22 @@ def test_a_chain_holds_back_nothing_that_need_not_follow_it() -> None:
     steps = [(step.kind, step.seq) for step in trace.log]
     assert steps.index(("issue", 1)) < steps.index(("observe", 0)) < steps.index(("issue", 2))
     assert not validate(calls, trace, table)
+
+
+@pytest.mark.parametrize("name", ["polling", "chains"])
+def test_a_call_that_waits_gets_the_memory_of_when_it_was_yielded(name: str) -> None:
+    """`late` waits for `slow` while `count` ends, and what is counted moves a buffer."""
+    for seed in range(30):
+        device, table, buffers, seen = CalledDevice(seed, 0.3), Segments(), BufferSet(), list[int]()
+        room, (x, y, z) = buffers.add("room", 1, 8), (table.intern(name) for name in "xyz")
+        slow, count = (KernelCall("slow", device.launch(lambda: None), (), (), (cell,)) for cell in (x, y))
+        late = KernelCall("late", device.launch(seen.append, [room], buffers), (x,), (), (z,))
+
+        def move(room: Any = room) -> None:
+            room.rebind(2, 8)
+
+        options: dict[str, Any] = {"completion": "polling", "chains": name == "chains"}
+        with make_executor("streams", segments=table, driver=device, stream=0, **options) as executor:
+            executor.run([CountedList([slow, slow, slow, count, late, Arrival(count, move)])])
+            executor.synchronize()
+        assert seen == [1], f"seed {seed}"
