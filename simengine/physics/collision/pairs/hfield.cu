@@ -100,6 +100,9 @@ DEVICE_CALL bool prism_contact(const Pair& p, Patch& f, int prism, real margin, 
   a.hull.nvert = 6;
   a.hull.extent = sqrt_(square);
   a.hull.cube_side = 0;
+#if HAS_PACKS
+  a.hull.pack = 0;
+#endif
   placed(a);
 #if !SIMENGINE_GPU
   real top[3];
