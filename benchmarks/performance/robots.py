@@ -166,3 +166,16 @@ def _shares(row: Row | None) -> str:
 
 def _or_none(shown: Callable[[float], str], number: float | None) -> str:
     return NONE if number is None else shown(number)
+
+
+def alone(result: Result) -> str:
+    """Steps a second of every robot, without a peer.
+
+    Args:
+        result: a result of `benchmarks.robot_kernels`.
+    """
+    sizes = sorted({row["worlds"] for row in result["rows"]})
+    found = {(row["model"], row["worlds"]): 1e6 * row["worlds"] / row["us_per_step"] for row in result["rows"]}
+    models = sorted({model for model, _ in found})
+    lines = [[model, *(_or_none(speed, found.get((model, worlds))) for worlds in sizes)] for model in models]
+    return table(["model", *(f"{worlds:,} worlds" for worlds in sizes)], lines)

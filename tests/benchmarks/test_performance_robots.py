@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.performance.markdown import NONE
-from benchmarks.performance.robots import OURS, WARP, Beside
+from benchmarks.performance.robots import OURS, WARP, Beside, alone
 
 PEER = WARP.engine
 
@@ -75,3 +75,12 @@ def test_cases_that_are_not_fast_enough_name_their_kernels() -> None:
         "- dog, 8,192 worlds, 2.50x",
     ]
     assert Beside({"rows": RESULT["rows"][:4]}, WARP).missed(KERNELS) == "- none"
+
+
+def test_speeds_without_a_peer_are_of_all_worlds_together() -> None:
+    rows = [{"model": "arm", "worlds": worlds, "us_per_step": 500.0} for worlds in (512, 8192)]
+    found = alone({"rows": [*rows, {"model": "leg", "worlds": 512, "us_per_step": 1000.0}]})
+    assert [line.strip("| ").split(" | ") for line in found.splitlines()[2:]] == [
+        ["arm", "1.02 M", "16.4 M"],
+        ["leg", "512 k", "–"],
+    ]
