@@ -219,7 +219,10 @@ def regularised(law: RowLaw, D: jax.Array) -> jax.Array:
 def test_derivatives_of_the_solution(solver: Callable[..., Vectors]) -> None:
     """By every argument, with rows of all types that the solver knows, some of which do not exist."""
     cone = "pyramidal" if solver is solve_pgs else "elliptic"  # with elliptic cones PGS misses the optimum
-    model = load_table(LEG if solver is solve_newton_unilateral else GADGET.replace("elliptic", cone))
+    text = LEG if solver is solve_newton_unilateral else GADGET.replace("elliptic", cone)
+    if solver is solve_cg:  # ends where the cost hardly falls, which leaves too much for differences
+        text = text.replace('tolerance="1e-12"', 'tolerance="0"')
+    model = load_table(text)
     law = RowLaw(model)
     exists = jnp.asarray(law.first % 8 < 6)
 
