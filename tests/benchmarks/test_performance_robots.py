@@ -82,5 +82,5 @@ def test_speeds_without_a_peer_are_of_all_worlds_together() -> None:
     found = alone({"rows": [*rows, {"model": "leg", "worlds": 512, "us_per_step": 1000.0}]})
     assert [line.strip("| ").split(" | ") for line in found.splitlines()[2:]] == [
         ["arm", "1.02 M", "16.4 M"],
-        ["leg", "512 k", "–"],
+        ["leg", "512 k", NONE],
     ]

@@ -110,7 +110,7 @@ def test_compilers_and_processors_give_the_same_bits(dtype: str) -> None:
     for key in others:
         machine = next((machine for machine, of in BY_LIBRARIES if f" {machine}," in key and of == dtype), "")
         differing = {name for name, found in rows[key].items() if found != first[name]}
-        assert differing == BY_LIBRARIES.get((machine, dtype), set()), key
+        assert differing == BY_LIBRARIES.get((machine, dtype), set()) & set(rows[key]), key
 
 
 def test_no_two_cases_have_one_hash_and_no_hash_is_of_no_case() -> None:
