@@ -128,6 +128,24 @@ def test_contacts_that_were_wrong_once_are_right(first: str, second: str, seed: 
     assert not found, "\n".join(found)
 
 
+@pytest.mark.parametrize("backend", ["host", "jax"])
+def test_a_capsule_touches_an_edge_beside_its_end_in_single_precision(backend: str) -> None:
+    """The end of the edge was as near by rounding, and has another rule for the second contact."""
+    model = load_model("""<mujoco><worldbody><geom type="capsule" size="0.0844 0.0938"/><body><freejoint/>
+      <geom type="box" size="0.0477 0.1187 0.0751"/></body></worldbody></mujoco>""")
+    pose = (-0.193162337, -0.0634885132, -0.0235461146, -0.427710503, 0.725229859, 0.466242731, 0.271519959)
+    mj = mujoco.MjData(model.mj)
+    mj.qpos[:] = np.asarray(pose, np.float32)
+    mujoco.mj_forward(model.mj, mj)
+    with Simulation(model, 1, backend=backend, dtype="float32") as sim:
+        sim.set_state(qpos=np.asarray(pose)[None])
+        sim.forward()
+        contacts = sim.contacts(0)
+    assert len(contacts.dist) == mj.ncon == 2
+    np.testing.assert_allclose(contacts.dist, mj.contact.dist, atol=1e-6)
+    np.testing.assert_allclose(np.asarray(contacts.pos).reshape(-1, 3), mj.contact.pos, atol=1e-6)
+
+
 @pytest.mark.parametrize(("dtype", "exact"), [("float64", 1e-7), ("float32", 2e-6)])
 @pytest.mark.parametrize(("shape", "size", "heights", "pose"), IN_PRISMS)
 def test_contacts_beside_and_deep_in_prisms_are_mujocos(

@@ -37,6 +37,13 @@ DEVICE void nearest_end(const real* middle, const real* half, const real* size, 
   }
 }
 
+// Whether the nearest point so far is an end of an edge, near whose point x1 it is as near to the segment by rounding.
+// The point inside is nearer, which single precision does not show if the two are close together.
+DEVICE bool is_end_of(const Nearest& best, int axis, int corner, real x1, real square, real equal) {
+  if (REAL_EPS < R(1e-10) || best.face >= 0 || best.inner || (best.corner & ~(1 << axis)) != corner) return false;
+  return abs_(x1) < 1 - 16 * REAL_EPS && square < best.square + equal;
+}
+
 // (2) the twelve edges: nearest points of two lines, projected along the edge, then clamped one after the other.
 DEVICE void nearest_edge(const real* middle, const real* half, const real* size, Nearest* best) {
   for (int axis = 0; axis < 3; ++axis) {
@@ -66,8 +73,9 @@ DEVICE void nearest_edge(const real* middle, const real* half, const real* size,
       }
       for (int i = 0; i < 3; ++i) offset[i] = fma_(-x2, half[i], offset[i]);
       offset[axis] = fma_(x1, edge, offset[axis]);
-      const real square = dot3(offset, offset);
-      if (square < best->square - max_(MJMINVAL, 16 * REAL_EPS * square)) {
+      const real square = dot3(offset, offset), equal = max_(MJMINVAL, 16 * REAL_EPS * square);
+      const bool between = end == 0 && is_end_of(*best, axis, corner, x1, square, equal);
+      if (between || square < best->square - equal) {
         *best = {square, x2, x1, -1, axis, corner | (end > 0) << axis, end == 0};
       }
     }

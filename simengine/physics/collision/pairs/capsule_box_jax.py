@@ -56,6 +56,12 @@ def capsule_box(
     least = every.square.min(axis=1, keepdims=True)
     near = every.square <= least + jnp.maximum(MINVAL, 16 * jnp.finfo(least.dtype).eps * least)
     chosen = jnp.argmax(near, axis=1)[:, None]
+    if jnp.finfo(least.dtype).eps > 1e-10:
+        # a point inside an edge is nearer than the edge's end, which single precision may not show
+        inside = near & every.inner & (jnp.abs(every.along) < 1 - 16 * jnp.finfo(least.dtype).eps)
+        face, inner, corner = (jnp.take_along_axis(x, chosen, axis=1) for x in (every.face, every.inner, every.corner))
+        of_edge = inside & (face < 0) & ~inner & (corner & ~(1 << every.edge) == every.corner)
+        chosen = jnp.where(of_edge.any(axis=1, keepdims=True), jnp.argmax(of_edge, axis=1)[:, None], chosen)
     best = Nearest(*(jnp.take_along_axis(x, chosen, axis=1)[:, 0] for x in every))
     step, any_second = _second(best, middle, half, size2)
 
