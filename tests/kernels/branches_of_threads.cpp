@@ -1,5 +1,5 @@
 // The forms of branch_rows.cuh and branch_solve.cuh, run by 32 threads of the host: products, and Newton directions of
-// random problems on random trees, against loops of one thread over dense matrices, and whitened rows. Prints
+// random problems on random trees, against loops of one thread over dense matrices. Some rows couple branches. Prints
 // one line, and the exit status is 1 if something differs.
 #define BRANCH_ROWS 1
 #include "threads_as_lanes.h"
@@ -32,29 +32,12 @@ void lower_at(int* place, int x) {
   }
 }
 int low_bit(unsigned x) { return __builtin_ctz(x); }
-int bit_count(unsigned x) { return __builtin_popcount(x); }
 void raise_bit(int* word, int bit) { __atomic_fetch_or(word, int(1u << bit), __ATOMIC_RELAXED); }
 
 #include "row_terms.cuh"
 #include "branch_rows.cuh"
 #include "branch_terms.cuh"
 #include "branch_solve.cuh"
-
-struct Rows {
-  int n;
-  const int *type, *id, *address, *cand;
-  const real *J, *D, *aref, *frictionloss;
-};
-struct RowSums {
-  real residual, other, norm, regularised;
-  void add_entry(real entry, real qacc, real) { residual = fma_(entry, qacc, residual); }
-  void add_whitened(real entry) { norm = fma_(entry, entry, norm); }
-};
-RowSums without_entries(const Rows& rows, int r) { return {-rows.aref[r], 0, 0, 0}; }
-template <typename... Any>
-void improve_world(const Any&...) {}
-
-#include "noslip_branches.cu"
 
 // Depth-first numbering: the parent of a dof is the dof before it, or a dof above that.
 Model tree_of(int n) {
@@ -163,43 +146,6 @@ real solution_error(const Problem& p) {
   return worst;
 }
 
-// The error of whitened rows Y, of which Y Y' is J inv(A) J', and of their sums, against solutions with J'.
-real whitened_error(const Problem& p) {
-  const int n = p.n;
-  std::vector<real> Y(p.J.size(), 7), none(size_t(n), 0), aref(size_t(p.nrow), 0.5), residual(size_t(p.nrow), 0);
-  std::vector<real> norm(size_t(p.nrow), 0), solved(p.J);
-  std::vector<Vec4> memory(size_t(n * n / 4 + 4 * n + 64));
-  Rows rows = {p.nrow, nullptr, nullptr, nullptr, nullptr, p.J.data(), nullptr, aref.data(), nullptr};
-  run_warp([&] {
-    const FactorOnBranches factor = {branches_of_trees(p.m, &memory[0].x)};
-    load_branches(factor.B, p.A.data(), none.data(), 0);
-    factor_branches(factor.B, none.data());
-    factor.whiten(p.m, rows, p.b.data(), Y.data(), [&](int r, const RowSums& sums) {
-      residual[size_t(r)] = sums.residual, norm[size_t(r)] = sums.norm;
-    });
-    for (int r = 0; r < p.nrow; ++r) {
-      real* x = solved.data() + r * p.stride;
-      lane_sync();
-      factor.solve(p.m, x);
-      lane_sync();
-    }
-  });
-  real worst = 0;
-  for (int r = 0; r < p.nrow; ++r) {
-    real along = -aref[size_t(r)];
-    for (int i = 0; i < n; ++i) along += p.J[size_t(r * p.stride + i)] * p.b[size_t(i)];
-    worst = std::fmax(worst, std::fabs(along - residual[size_t(r)]));
-    for (int s = 0; s < p.nrow; ++s) {
-      real whitened = 0, known = 0;
-      for (int i = 0; i < p.stride; ++i) whitened += Y[size_t(r * p.stride + i)] * Y[size_t(s * p.stride + i)];
-      for (int i = 0; i < n; ++i) known += p.J[size_t(s * p.stride + i)] * solved[size_t(r * p.stride + i)];
-      worst = std::fmax(worst, std::fabs(whitened - known));
-      if (r == s) worst = std::fmax(worst, std::fabs(norm[size_t(r)] - known));
-    }
-  }
-  return worst;
-}
-
 int main(int, char** arguments) {
   const int n = std::atoi(arguments[1]), trials = std::atoi(arguments[2]);
   real worst = 0;
@@ -211,7 +157,6 @@ int main(int, char** arguments) {
     worst = std::fmax(worst, difference(one.x, warp.x));
     worst = std::fmax(worst, difference(one.product, warp.product));
     worst = std::fmax(worst, solution_error(p));
-    worst = std::fmax(worst, whitened_error(p));
   }
   std::printf("directions and products differ by %.1e\n", worst);
   return !(worst < 1e-11);

@@ -12,8 +12,7 @@ import simengine
 
 HERE = Path(__file__).parent
 PACKAGE = Path(simengine.__file__).parent
-FOLDERS = (PACKAGE / "kernels", PACKAGE / "physics" / "math", PACKAGE / "physics" / "solvers", HERE)
-INCLUDES = [f"-I{folder}" for folder in FOLDERS]
+INCLUDES = [f"-I{folder}" for folder in (PACKAGE / "kernels", PACKAGE / "physics" / "math", HERE)]
 OPTIONS = ("-std=c++17", "-Og", "-g1", "-ffp-contract=off", "-fsanitize=thread", "-Wno-unknown-pragmas", "-pthread")
 
 

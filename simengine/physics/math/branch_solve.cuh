@@ -143,57 +143,33 @@ DEVICE void solve_from_leaves(const BranchRows& B, real* x) {
   }
 }
 
-// The lane's part of the products of rows k to k + 3 with x, without columns from k on, and the entries of these rows
-// for each other.
-DEVICE void four_products(const BranchRows& B, int k, const real* x, real* sum, real (*l)[4]) {
-  const FourRows rows = four_rows(B, k);
-  UNROLLED for (int q = 0; q < 4; ++q) {
-    UNROLLED for (int p = 0; p < q; ++p) {
-      const int t = rows.entries[p] - 1;
-      const bool above = t < rows.entries[q] - 1 && rows.dofs[q][t] == k + p;
-      l[q][p] = above ? B.entry[rows.at[q] + t] : R(0.0);
-    }
-  }
-  ROLLED for (int t = lane(); t < rows.longest; t += LANES) {
-    UNROLLED for (int q = 0; q < 4; ++q) {
-      const int dof = t < rows.entries[q] ? rows.dofs[q][t] : k;
-      if (dof < k) sum[q] = fma_(B.entry[rows.at[q] + t], x[dof], sum[q]);
-    }
-  }
-}
-
-// The same for dofs of a chain, which have all columns before k in common.
-DEVICE void products_of_chain(const BranchRows& B, int k, const real* x, real* sum, real (*l)[4]) {
-  const int common = B.depth(k);
-  const unsigned char* dofs = B.branch(k);
-  const real* row[4];
-  UNROLLED for (int q = 0; q < 4; ++q) {
-    row[q] = B.entry + B.start[k + q];
-    UNROLLED for (int p = 0; p < q; ++p) l[q][p] = row[q][common + p];
-  }
-  ROLLED for (int t = lane(); t < common; t += LANES) {
-    const real here = x[dofs[t]];
-    UNROLLED for (int q = 0; q < 4; ++q) sum[q] = fma_(row[q][t], here, sum[q]);
-  }
-}
-
 // x becomes inv(L) inv(D) x, and so the solution after factor_branches: four dofs at a time.
 DEVICE void solve_to_leaves(const BranchRows& B, real* x) {
   LANE_FOR(k, B.n) x[k] *= B.entry[B.start[k] + B.depth(k)];
   lane_sync();
   ROLLED for (int k = 0; k < B.n; k += 4) {
+    const FourRows rows = four_rows(B, k);
     real sum[4] = {0, 0, 0, 0}, own[4], l[4][4];
-    if (k + 3 < B.n && B.is_chained(k + 1) && B.is_chained(k + 2) && B.is_chained(k + 3)) {
-      products_of_chain(B, k, x, sum, l);
-    } else {
-      four_products(B, k, x, sum, l);
+    bool among[4][4];  // whether dof k + p is above dof k + q, whose entry for it is l
+    UNROLLED for (int q = 0; q < 4; ++q) {
+      UNROLLED for (int p = 0; p < q; ++p) {
+        const int t = rows.entries[p] - 1;
+        among[q][p] = t < rows.entries[q] - 1 && rows.dofs[q][t] == k + p;
+        l[q][p] = among[q][p] ? B.entry[rows.at[q] + t] : R(0.0);
+      }
+    }
+    ROLLED for (int t = lane(); t < rows.longest; t += LANES) {
+      UNROLLED for (int q = 0; q < 4; ++q) {
+        const int dof = t < rows.entries[q] ? rows.dofs[q][t] : k;
+        if (dof < k) sum[q] = fma_(B.entry[rows.at[q] + t], x[dof], sum[q]);
+      }
     }
     lane_sums<4>(sum);
     // the four among each other, by every lane
     UNROLLED for (int q = 0; q < 4; ++q) {
       own[q] = k + q < B.n ? x[k + q] - sum[q] : R(0.0);
       UNROLLED for (int p = 0; p < q; ++p) {
-        if (l[q][p] != 0) own[q] = fma_(-l[q][p], own[p], own[q]);
+        if (among[q][p]) own[q] = fma_(-l[q][p], own[p], own[q]);
       }
     }
     lane_sync();

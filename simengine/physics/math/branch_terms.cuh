@@ -132,60 +132,20 @@ DEVICE FourEntries four_entries(const BranchRows& B, const real* row, int first)
   return four;
 }
 
-#define FEW_PARTS 5  // numbers that a row with entries for two dofs changes
-
-// One of these numbers and what is added to it, c v; `to` is null if that is nothing. `word` tells numbers apart.
-struct FewPart {
-  real* to;
-  real c, v;
-  int word;
-};
-
-// That of a row whose entries are `low` and `high`: y for both dofs, then the entries of the matrix for the second, for
-// both and for the first. The operations are those of add_row.
-DEVICE FewPart few_part(const BranchRows& B, int part, const RowTerm& own, real low, real high, real* y) {
-  const bool right = part < 2, of_high = part == 1 || part == 2 || part == 3, at_high = part == 1 || part == 2;
-  const real v = of_high ? high : low, c = own.weight * v, other = at_high ? high : low;
-  const int dof = of_high ? own.few.high : own.few.low, column = at_high ? own.few.high : own.few.low;
-  const bool there = dof >= 0 && (v != 0 || c != 0) && (right || (own.weight != 0 && other != 0));
-  if (!there) return {0, 0, 0, 0};
-  const int at = right ? dof : B.start[dof] + B.depth(column);
-  return {(right ? y : B.entry) + at, right ? own.force : c, right ? v : other, right ? -1 - at : at};
-}
-
-#if SIMENGINE_GPU
-// Add the first rows of those that `lanes` have, which are rows with few dofs, by a lane for each number that changes;
-// returns the lanes of the others. `own`, `low` and `high` are those of the lane's own row. A number that several rows
-// change is changed in their order.
-DEVICE unsigned add_few_rows(const BranchRows& B, unsigned lanes, const RowTerm& own, real low, real high, real* y) {
-  const int slot = lane() / FEW_PARTS, most = LANES / FEW_PARTS;
-  unsigned mine = lanes;
-  ROLLED for (int s = 0; s < slot && mine; ++s) mine &= mine - 1;
-  const bool busy = slot < most && mine;
-  const int from = busy ? lowest_bit(mine) : 0;
-  const FewDofs few = {lane_get_int(own.few.low, from), lane_get_int(own.few.high, from)};
-  const RowTerm given = {lane_get(own.force, from), lane_get(own.weight, from), false, -1, few};
-  const real first = lane_get(low, from), second = lane_get(high, from);
-  FewPart part = {0, 0, 0, 0};
-  if (busy) part = few_part(B, lane() % FEW_PARTS, given, first, second, y);
-  const unsigned same = lane_match(part.to ? part.word : 0x10000 + lane());
-  const int turn = part.to ? bit_count(same & ((1u << lane()) - 1u)) : -1, last = lane_most(turn);
-  ROLLED for (int k = 0; k <= last; ++k) {
-    lane_sync();
-    if (turn == k) *part.to = fma_(part.c, part.v, *part.to);
-  }
-  ROLLED for (int s = 0; s < most && lanes; ++s) lanes &= lanes - 1;
-  return lanes;
-}
-#else
+// Add a row with entries for few dofs, whose values are `low` and `high`, to the matrix and to the right side y: a lane
+// for each number that changes, by the operations of add_row.
 DEVICE void add_few(const BranchRows& B, const RowTerm& own, real low, real high, real* y) {
   lane_sync();
-  LANE_FOR(k, FEW_PARTS) {
-    const FewPart part = few_part(B, k, own, low, high, y);
-    if (part.to) *part.to = fma_(part.c, part.v, *part.to);
+  LANE_FOR(part, 5) {  // y for both dofs; and the entries of the second, both, and the first
+    const bool right = part < 2, of_high = part == 1 || part == 2 || part == 3, at_high = part == 1 || part == 2;
+    const real c = own.weight * (of_high ? high : low), v = of_high ? high : low, other = at_high ? high : low;
+    const int dof = of_high ? own.few.high : own.few.low, column = at_high ? own.few.high : own.few.low;
+    const bool there = dof >= 0 && (v != 0 || c != 0) && (right || (own.weight != 0 && other != 0));
+    if (!there) continue;
+    real* to = right ? y + dof : B.entry + B.start[dof] + B.depth(column);
+    *to = right ? fma_(own.force, v, *to) : fma_(c, other, *to);
   }
 }
-#endif
 
 // Add row r of J to the matrix and to the right side y; `own` is what it adds, `four` are its first entries, and
 // cone_entry(r, i) is column i of W J.
@@ -240,20 +200,20 @@ DEVICE void add_row_terms(const BranchRows& B, int nrow, const real* J, int stri
       own = term(i);
       few_entries(J + size_t(i) * stride, own.few, &low, &high);
     }
-    unsigned left = lane_ballot(own.force != 0 || own.weight != 0), many = left & lane_ballot(own.few.low < 0);
+    const int dofs = own.few.low < 0 ? -1 : own.few.low | (own.few.high + 1) << 16;
+    unsigned left = lane_ballot(own.force != 0 || own.weight != 0), many = left & lane_ballot(dofs < 0);
     const unsigned cones = lane_ballot(own.cone);
     FourEntries next = {{0, 0, 0, 0}};
     if (many) next = four_entries(B, J + size_t(first + lowest_bit(many)) * stride, 0);
-    ROLLED while (left) {
-      const unsigned before = many ? left & ((many & (0u - many)) - 1u) : left;  // rows with few dofs that come first
-      if (before) {
-        left = add_few_rows(B, before, own, low, high, y) | (left & ~before);
+    ROLLED for (; left; left &= left - 1) {
+      const int from = lowest_bit(left), r = first + from, few = lane_get_int(dofs, from);
+      const RowTerm given = {lane_get(own.force, from), lane_get(own.weight, from), bool(cones >> from & 1u), -1,
+                             {few & 0xffff, (few >> 16) - 1}};
+      if (few >= 0) {
+        add_few(B, given, lane_get(low, from), lane_get(high, from), y);
         continue;
       }
-      const int from = lowest_bit(left), r = first + from;
-      const RowTerm given = {lane_get(own.force, from), lane_get(own.weight, from), bool(cones >> from & 1u), -1, {}};
       const FourEntries four = next;
-      left &= left - 1;
       many &= many - 1;
       if (many) next = four_entries(B, J + size_t(first + lowest_bit(many)) * stride, 0);
       add_row(B, J + size_t(r) * stride, r, given, four, cone_entry, y);

@@ -207,9 +207,6 @@ DEVICE real row_dot(const real* J, int r, int stride, const real* x) {
   real sum = 0;
 #if defined(MATRIX_ROWS) && !defined(UNIT_ISLAND)
   OVERLAPPED for (int q = 0; q < MATRIX_ROWS / 4; ++q) {
-#elif defined(BRANCH_ROWS) && SIMENGINE_GPU
-#pragma unroll 8
-  for (int q = 0; q < stride / 4; ++q) {  // few lanes have rows that are long, and wait for memory
 #elif defined(MATRIX_ROWS) || defined(BRANCH_ROWS) || defined(BLOCK_ROWS)
   OVERLAPPED for (int q = 0; q < stride / 4; ++q) {
 #else

@@ -10,52 +10,6 @@ struct FactorOnBranches {
     solve_to_leaves(B, x);
   }
 
-#if SIMENGINE_GPU
-  // The sums of row r, whose entries in memory that lanes share become those of Y. A lane has one of 32 columns.
-  DEVICE_METHOD RowSums whiten_row(const Rows& rows, int r, const real* J, const real* qacc, real* Y) const {
-    RowSums sums = without_entries(rows, r);
-    ROLLED for (int first = (B.n - 1) & ~31; first >= 0; first -= 32) {
-      const int own = first + lane();
-      const real j = own < B.n ? J[own] : R(0.0), rate = own < B.n ? qacc[own] : R(0.0);
-      ROLLED for (unsigned left = lane_ballot(j != 0); left;) {
-        const int bit = top_bit(left);
-        const real a = lane_get(rate, bit);
-        sums.add_entry(lane_get(j, bit), a, a);
-        left ^= 1u << bit;
-      }
-      ROLLED for (unsigned left = lane_ballot(own < B.n && Y[own] != 0); left;) {
-        const int k = first + top_bit(left), at = B.start[k], above = B.depth(k);
-        const unsigned char* dofs = B.branch(k);
-        const real y = Y[k], scaled = y * sqrt_(B.entry[at + above]);
-        lane_sync();  // every lane has y
-        LANE_FOR(t, above) {
-          real* entry = Y + dofs[t];
-          *entry = fma_(-B.entry[at + t], y, *entry);
-        }
-        if (lane() == 0) Y[k] = scaled;
-        sums.add_whitened(scaled);
-        lane_sync();
-        left = lane_ballot(own < k && Y[own] != 0);
-      }
-    }
-    return sums;
-  }
-
-  // One row after another.
-  template <class Put>
-  DEVICE_METHOD void whiten(const Model& m, const Rows& rows, const real* qacc, real* efc_Y, const Put& put) const {
-    const int stride = m.nvp();
-    ROLLED for (int r = 0; r < rows.n; ++r) {
-      const real* J = rows.J + size_t(r) * stride;
-      LANE_FOR(k, stride) B.c[k] = J[k];
-      lane_sync();
-      const RowSums sums = whiten_row(rows, r, J, qacc, B.c);
-      LANE_FOR(k, stride) efc_Y[size_t(r) * stride + k] = B.c[k];
-      if (lane() == 0) put(r, sums);
-      lane_sync();
-    }
-  }
-#else
   template <class Put>
   DEVICE_METHOD void whiten(const Model& m, const Rows& rows, const real* qacc, real* efc_Y, const Put& put) const {
     const int stride = m.nvp();
@@ -81,7 +35,6 @@ struct FactorOnBranches {
     }
     lane_sync();
   }
-#endif
 
   DEVICE_METHOD void colour(const Model&, const real* z, real* out) const {
     lane_sync();
