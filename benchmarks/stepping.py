@@ -129,11 +129,14 @@ def measure(sim: simengine.Simulation, warmup: int, steps: int) -> dict[str, Any
     }
 
 
-def run_case(model: str, worlds: int, backend: str, executor: str, args: argparse.Namespace) -> dict[str, Any]:
+def run_case(
+    model: str, worlds: int, backend: str, executor: str, args: argparse.Namespace, on_nonfinite: str = "raise"
+) -> dict[str, Any]:
     """Measure one case, and return a row of results."""
     loaded = simengine.load_model(compiled(model))
     begin = time.perf_counter()
-    sim = simengine.Simulation(loaded, worlds, backend=backend, executor=executor, dtype=args.dtype, shards=args.shards)
+    choices: dict[str, Any] = {"backend": backend, "executor": executor, "dtype": args.dtype, "shards": args.shards}
+    sim = simengine.Simulation(loaded, worlds, on_nonfinite=on_nonfinite, **choices)
     sim.step()
     sim.synchronize()
     first = time.perf_counter() - begin
@@ -143,6 +146,8 @@ def run_case(model: str, worlds: int, backend: str, executor: str, args: argpars
     row.update(measure(sim, args.warmup, args.steps))
     row["first_step_s"] = round(first, 2)
     row["shards"] = sim.groups[0].num_shards
+    if on_nonfinite == "reset":
+        row["resets"] = sum(sim.warnings().values())
     sim.forward()
     row["qacc_error"] = float(f"{group_error(sim.groups[0], 64):.2e}")
     if sim.backend != "jax" and args.traces:
@@ -153,12 +158,36 @@ def run_case(model: str, worlds: int, backend: str, executor: str, args: argpars
 
 
 def attempted(model: str, worlds: int, backend: str, executor: str, args: argparse.Namespace) -> dict[str, Any]:
-    """The same, or a row with the reason of a failure, such as a state that is not finite."""
+    """The same. Where a world blows up, the case runs again with resets of such worlds, which MuJoCo makes, too.
+
+    The row then has the number of resets, and whether MuJoCo resets the first of these worlds.
+    """
+    case = (model, worlds, backend, executor, args)
     try:
-        return run_case(model, worlds, backend, executor, args)
+        return run_case(*case)
     except simengine.NonFiniteError as error:
-        why = f"{type(error).__name__}: {error}"
-        return {"model": short(model), "worlds": worlds, "backend": backend, "executor": executor, "error": why}
+        steps = args.warmup + args.steps
+        return run_case(*case, on_nonfinite="reset") | {
+            "first_reset": error.found,
+            "mujoco_resets_it": mujoco_resets(compiled(model), worlds, error.worlds[0], steps),
+        }
+
+
+def mujoco_resets(mj: mujoco.MjModel, worlds: int, world: int, steps: int) -> bool:
+    """Whether MuJoCo, in float64, finds the world unstable in as many steps from the measured start, and resets it."""
+    with simengine.Simulation(simengine.load_model(mj), worlds, backend="host", dtype="float64") as sim:
+        (group,) = sim.groups
+        scatter_group(group, 2)
+        data = mujoco.MjData(mj)
+        data.qpos[:], data.qvel[:] = group.qpos[world], group.qvel[world]
+        controls = group_controls(sim, group, 1)[:, world]
+    unstable = [mujoco.mjtWarning.mjWARN_BADQPOS, mujoco.mjtWarning.mjWARN_BADQVEL, mujoco.mjtWarning.mjWARN_BADQACC]
+    for step in range(steps):
+        data.ctrl[:] = controls[step % CONTROL_SETS]
+        mujoco.mj_step(mj, data)
+        if any(data.warning[kind].number for kind in unstable):
+            return True
+    return False
 
 
 def peer_rows(path: Path) -> dict[tuple[str, int], dict[str, Any]]:

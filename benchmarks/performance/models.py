@@ -31,6 +31,17 @@ def without_result(ours: Result, peer: Result) -> str:
     )
 
 
+def with_resets(ours: Result) -> str:
+    """A list of the cases in which worlds blew up and were reset, or nothing."""
+    said = {True: "MuJoCo resets this world, too", False: "MuJoCo does not reset this world"}
+    return "\n".join(
+        f'- {row["model"]}, {row["worlds"]:,} worlds: {row["resets"]:,} resets; the first: "{row["first_reset"]}"; '
+        f"{said[row['mujoco_resets_it']]}."
+        for row in ours["rows"]
+        if row.get("resets")
+    )
+
+
 def drift(runs: Iterable[dict[tuple[str, int], float]]) -> float:
     """The largest difference between runs of the same case: largest time divided by smallest, minus one."""
     cases: dict[tuple[str, int], list[float]] = {}

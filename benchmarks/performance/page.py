@@ -58,6 +58,7 @@ def _of_models() -> dict[str, str]:
         "cases_lost": str(sum(ratio < 1 for ratio in ratios)),
         "gpu_table": models.gpu_table(ours, peer),
         "gpu_without_result": models.without_result(ours, peer),
+        "gpu_with_resets": models.with_resets(ours),
         "gpu_drift": percent(models.drift([models.times(ours), again])),
         "peer_drift": percent(models.drift(models.times(load(name)) for name in _PEER_RUNS)),
         "gpu_origin": origin("models_h200", _PEER_RUNS[0]),

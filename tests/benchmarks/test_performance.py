@@ -87,6 +87,15 @@ def test_gpu_models_beside_the_peer() -> None:
     ]
 
 
+def test_gpu_models_with_worlds_that_were_reset() -> None:
+    reset = {**ROW, "model": "big", "resets": 1200, "first_reset": "bad state in world 3", "mujoco_resets_it": True}
+    assert models.with_resets({"rows": [{**ROW, "model": "ant"}]}) == ""
+    assert models.with_resets({"rows": [{**ROW, "model": "ant"}, reset]}) == (
+        f'- big, {ROW["worlds"]:,} worlds: 1,200 resets; the first: "bad state in world 3"; '
+        "MuJoCo resets this world, too."
+    )
+
+
 def test_cpu_models_with_ranges_of_both_engines() -> None:
     result = {"rows": [{**ROW, "model": "ant"}, {**ROW, "model": "humanoid", "ratio": 0.7}]}
     found = lines_of(models.cpu_table(result))
