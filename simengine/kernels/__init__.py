@@ -3,7 +3,8 @@
     kernel, step_kernel                  `Kernel`: one or several stages in one launch, or whole steps
     dialect, scalars, addresses          the portable dialect, for GPU and host compilers; .cuh
     lanes, lanes_gpu, lanes_host         what the lanes of a world do together; .cuh
-    vectors, tile, host_lanes            vectors, tiles of worlds, and lanes as threads on the host; .h
+    host_math, vectors                   functions of C, and vectors, on the host; .h
+    tile, host_lanes                     tiles of worlds, and lanes as threads on the host; .h
     host_program                         calls of whole steps on the host, without Python; .h
     headers, sources                     the texts that a source needs, and their order
     prelude, signatures                  generated constants and accessors; arguments of kernels and bodies

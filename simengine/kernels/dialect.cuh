@@ -53,9 +53,6 @@ typedef bool truth;  // of a comparison of real numbers
 #define GRID_CONSTANT __grid_constant__
 #define SIMENGINE_GPU 1
 #else
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
 #define DEVICE static inline
 #define DEVICE_CALL static
 #define DEVICE_APART static

@@ -21,7 +21,7 @@ struct real {
 
   real() = default;
   real(const Lanes& lanes) : of(lanes) {}
-  template <class T, class = typename std::enable_if<std::is_arithmetic<T>::value>::type>
+  template <class T, class = decltype(REAL(T()))>
   real(T x) : of(every(REAL(x))) {}
   DIVERGES explicit operator int() const;
 

@@ -1,12 +1,6 @@
 // Vector instructions of the host's processor.
 #pragma once
 
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <type_traits>
-#include <utility>
-
 #if defined(__AVX512F__)
 #define VECTOR_BYTES 64
 #elif defined(__AVX__) && defined(__FMA__)
@@ -81,7 +75,7 @@ static inline Lanes blend(Lanes a, Lanes b) {
 
 // Transposition of VECTOR_WIDTH vectors in place, by exchanging blocks of H entries between vectors that are H apart.
 template <int H, int... J>
-static inline void exchange(Lanes* x, std::integer_sequence<int, J...>) {
+static inline void exchange(Lanes* x, Places<J...>) {
 #pragma GCC unroll 16
   for (int i = 0; i < VECTOR_WIDTH; ++i) {
     if (i & H) continue;
@@ -91,7 +85,7 @@ static inline void exchange(Lanes* x, std::integer_sequence<int, J...>) {
   }
 }
 static inline void transpose(Lanes* x) {
-  const std::make_integer_sequence<int, VECTOR_WIDTH> all;
+  const PlacesBelow<VECTOR_WIDTH> all{};
   if (VECTOR_WIDTH > 8) exchange<VECTOR_WIDTH / 2 < 8 ? 1 : 8>(x, all);
   if (VECTOR_WIDTH > 4) exchange<VECTOR_WIDTH / 2 < 4 ? 1 : 4>(x, all);
   if (VECTOR_WIDTH > 2) exchange<VECTOR_WIDTH / 2 < 2 ? 1 : 2>(x, all);
@@ -100,10 +94,10 @@ static inline void transpose(Lanes* x) {
 
 // A vector with its entries in opposite order.
 template <int... J>
-static inline Lanes reversed_by(Lanes x, std::integer_sequence<int, J...>) {
+static inline Lanes reversed_by(Lanes x, Places<J...>) {
   return blend<(VECTOR_WIDTH - 1 - J)...>(x, x);
 }
-static inline Lanes reversed(Lanes x) { return reversed_by(x, std::make_integer_sequence<int, VECTOR_WIDTH>()); }
+static inline Lanes reversed(Lanes x) { return reversed_by(x, PlacesBelow<VECTOR_WIDTH>()); }
 
 // The bits that are set in any of four vectors.
 static inline Truths any_bits(Lanes a, Lanes b, Lanes c, Lanes d) {

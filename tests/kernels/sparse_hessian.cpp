@@ -2,12 +2,14 @@
 // Blocks have 1 to 8 dofs, or 6 each; runs of rows join them at random, some turned, some of elliptic cones. The program
 // prints a checksum of all bits. The exit status is 1 if a residual is large, or if an island for which there is no room
 // is not refused.
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <vector>
 
 #define DIVERGES
+#include "host_math.h"
 #include "dialect.cuh"
 #include "lanes_host.cuh"
 #include "scalars.cuh"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #define DIVERGES
+#include "host_math.h"
 #include "dialect.cuh"
 #include "lanes_host.cuh"
 #include "scalars.cuh"

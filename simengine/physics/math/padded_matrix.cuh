@@ -35,8 +35,8 @@ DEVICE void load_columns(Lanes* x, const REAL* from, size_t stride, int rows, in
 
 // Whether all bits of a number are zero.
 DEVICE bool is_zero(REAL x) {
-  std::conditional<REAL_IS_FLOAT, uint32_t, uint64_t>::type bits;
-  __builtin_memcpy(&bits, &x, sizeof(bits));
+  uint64_t bits = 0;
+  __builtin_memcpy(&bits, &x, sizeof(x));
   return bits == 0;
 }
 

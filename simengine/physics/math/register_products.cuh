@@ -33,11 +33,11 @@ template <class Add>
 DEVICE bool in_registers(const PaddedMatrix& H, int stride, const Add& add) {
   if (H.vectors != 1 || stride > VECTOR_WIDTH) return false;
   if (stride == 8) {
-    add(std::integral_constant<int, 8>());
+    add(Number<8>());
   } else if (stride == 12) {
-    add(std::integral_constant<int, 12>());
+    add(Number<12>());
   } else if (stride == 16) {
-    add(std::integral_constant<int, 16>());
+    add(Number<16>());
   } else {
     return false;
   }

@@ -142,11 +142,11 @@ DEVICE_CALL void multiply_in_vectors(const REAL* A, const REAL* x, REAL* out, in
 
 // The sum of all entries of a vector: those of its second half are added to those of the first, and so on.
 template <int HALF, int... J>
-DEVICE Lanes add_from(Lanes x, std::integer_sequence<int, J...>) {
+DEVICE Lanes add_from(Lanes x, Places<J...>) {
   return x + blend<(J + HALF) % VECTOR_WIDTH...>(x, x);
 }
 DEVICE REAL sum_of_halves(Lanes x) {
-  const std::make_integer_sequence<int, VECTOR_WIDTH> all;
+  const PlacesBelow<VECTOR_WIDTH> all{};
   if (VECTOR_WIDTH > 8) x = add_from<VECTOR_WIDTH / 2 < 8 ? 1 : 8>(x, all);
   if (VECTOR_WIDTH > 4) x = add_from<VECTOR_WIDTH / 2 < 4 ? 1 : 4>(x, all);
   if (VECTOR_WIDTH > 2) x = add_from<VECTOR_WIDTH / 2 < 2 ? 1 : 2>(x, all);
