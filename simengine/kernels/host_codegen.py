@@ -29,10 +29,9 @@ _HERE = Path(__file__).parent
 
 def host_source(kernel: Kernel) -> str:
     """Complete source of a kernel; the build defines REAL, REAL_IS_FLOAT and LANES."""
-    lanes, tile, *first = (
-        (_HERE / name).read_text() for name in ("host_lanes.h", "tile.h", "host_math.h", "vectors.h")
-    )
-    vectors = "\n".join(first).replace("#pragma once\n", "")
+    names = ("host_lanes.h", "tile.h", "host_math.h", "vectors.h")
+    lanes, tile, functions_of_c, vectors = ((_HERE / name).read_text() for name in names)
+    vectors = f"{functions_of_c}\n{vectors}".replace("#pragma once\n", "")
     if kernel.tiled_from is None:
         functions = [world_function(kernel)] if kernel.unit != "column" else []
         return source_of(kernel, [vectors], "\n".join([*functions, host_entry(kernel)]), lanes)
