@@ -6,7 +6,6 @@ contact or limit may then exist in one precision only.
 
 from __future__ import annotations
 
-import copy
 from collections import Counter
 from functools import cache
 from typing import NamedTuple
@@ -16,7 +15,7 @@ import numpy as np
 
 from simengine.check.states import in_float32
 from simengine.model import ModelTable, load_table
-from tests.helpers.oracle import NEAR, PAIR_NAMES, Sample, collect, limit_gaps, oracle_model, place, sample
+from tests.helpers.oracle import PAIR_NAMES, Sample, collect, on_a_margin, oracle_model, place, sample
 
 LINKS, BODIES = 14, 4
 """Numbers of the heap's hinges, in a chain that hangs on a slide, and of its free bodies."""
@@ -102,18 +101,6 @@ def _placed(mj: mujoco.MjModel, states: Sample, index: int) -> mujoco.MjData:
     return data
 
 
-def _undecided(early: mujoco.MjModel, model: ModelTable, states: Sample, index: int) -> bool:
-    """Whether a state lies on a margin. The margins of `early` are larger by 2 NEAR."""
-    data = _placed(early, states, index)
-    mujoco.mj_forward(early, data)
-    pairs = {(int(a), int(b)): c for c, (a, b) in enumerate(zip(model.cand_geom1, model.cand_geom2, strict=True))}
-    found = np.array([pairs[int(a), int(b)] for a, b in data.contact.geom.reshape(-1, 2)], dtype=int)
-    margin = model.cand_margin[found]
-    gaps = [data.contact.dist - margin, data.contact.dist - margin - model.cand_gap[found]]
-    gaps += [limit_gaps(model.mj, states.qpos[index][None], np.array(data.ten_length)[None])[0]]
-    return bool((np.abs(np.concatenate(gaps)) < NEAR).any())
-
-
 @cache
 def loaded(name: str) -> tuple[mujoco.MjModel, ModelTable]:
     """A model of NAMES with the solver's tolerance at 1e-12, for MuJoCo and for the engine."""
@@ -129,10 +116,7 @@ def case(name: str) -> Case:
     """A model of NAMES with its states that do not lie on a margin."""
     mj, model = loaded(name)
     states = _heap_sample(mj, 110) if name == "heap" else sample(name)
-    early = copy.copy(mj)
-    early.geom_gap[:] += 2 * NEAR
-    early.pair_gap[:] += 2 * NEAR
-    undecided = np.array([_undecided(early, model, states, i) for i in range(len(states.qpos))])
+    undecided = on_a_margin(mj, states)
     keep = np.flatnonzero(~undecided)
     fields = []
     for i in keep.tolist():

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 
-from simengine.check.oracle import fields_of
+from simengine.check.oracle import fields_of, with_margins
 from simengine.check.states import in_float32
 from simengine.engines.jax_step import State, make_forward
 from simengine.model import ModelTable, load_table
@@ -225,34 +225,27 @@ def strictly(transform: Callable[..., Any], name: str, dtype: str) -> dict[str, 
     return found
 
 
-def limit_gaps(mj: mujoco.MjModel, qpos: np.ndarray, ten_length: np.ndarray) -> np.ndarray:
-    """Distances (n, limits) of joints (n, nq) and tendons (n, ntendon) from the margins of their limits."""
-    gaps = []
-    for j in np.flatnonzero(mj.jnt_limited):
-        length = qpos[:, mj.jnt_qposadr[j]]
-        if mj.jnt_type[j] == mujoco.mjtJoint.mjJNT_BALL:
-            quat = qpos[:, mj.jnt_qposadr[j] : mj.jnt_qposadr[j] + 4]
-            angle = 2 * np.arctan2(np.linalg.norm(quat[:, 1:], axis=1), np.abs(quat[:, 0]))
-            gaps += [mj.jnt_range[j].max() - angle - mj.jnt_margin[j]]
-            continue
-        gaps += [length - mj.jnt_range[j, 0] - mj.jnt_margin[j], mj.jnt_range[j, 1] - length - mj.jnt_margin[j]]
-    for t in np.flatnonzero(mj.tendon_limited):
-        length = ten_length[:, t]
-        gaps += [length - mj.tendon_range[t, 0] - mj.tendon_margin[t]]
-        gaps += [mj.tendon_range[t, 1] - length - mj.tendon_margin[t]]
-    return np.stack(gaps, axis=1) if gaps else np.zeros((len(qpos), 0))
+def on_a_margin(mj: mujoco.MjModel, states: Sample) -> np.ndarray:
+    """Which states have a contact or limit within NEAR of its margin, (n,) bool: with margins NEAR wider and NEAR
+    narrower, MuJoCo lists others."""
+    models = [with_margins(mj, change) for change in (NEAR, -NEAR)]
+    datas = [mujoco.MjData(model) for model in models]
+    found = np.zeros(len(states.qpos), bool)
+    for i in range(len(found)):
+        lists = []
+        for model, data in zip(models, datas, strict=True):
+            place(states, i, data)
+            mujoco.mj_fwdPosition(model, data)
+            arrays = (data.contact.geom, data.contact.exclude, data.efc_type, data.efc_id)
+            lists.append([np.asarray(array).tobytes() for array in arrays])
+        found[i] = lists[0] != lists[1]
+    return found
 
 
 @cache
 def undecided(name: str) -> np.ndarray:
-    """Which states have a contact or limit within NEAR of its margin, (n,) bool. Comparisons leave them out."""
-    _, m = oracle_model(name)
-    fields = jax_fields(name, "float64")
-    cand = m.slot_cand
-    gaps = [fields["contact_dist"] - m.cand_margin[cand], fields["contact_dist"] - (m.cand_margin + m.cand_gap)[cand]]
-    ten_length = np.stack([f["ten_length"] for f in mujoco_fields(name)])
-    gaps.append(limit_gaps(m.mj, sample(name).qpos, ten_length))
-    return np.abs(np.concatenate(gaps, axis=1)).min(axis=1, initial=np.inf) < NEAR
+    """Which sampled states lie on a margin, (n,) bool. Comparisons leave them out."""
+    return on_a_margin(oracle_model(name)[0], sample(name))
 
 
 def error(actual: np.ndarray, expected: np.ndarray) -> float:

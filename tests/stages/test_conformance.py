@@ -30,6 +30,7 @@ from simengine.plan.stages import (
 )
 from simengine.state.fields import FIELD, STATUS
 from tests.helpers.oracle import COMMON_PAIRS, coverage, oracle_model
+from tests.models import COMPILED_IN_JAX
 from tests.stages.harness import FRONT, WORLD_SPACES, Memory, arguments, call, changed, list_worlds
 from tests.stages.harness_chain import (
     BY_NAME,
@@ -181,50 +182,39 @@ def outside(memory: Memory, name: str) -> np.ndarray:
 
 @stages_on_models
 @one_dtype
-def test_writes_what_it_declares_and_nothing_else(name: str, dtype: str, stage: Stage, rk_stage: int) -> None:
-    memory = prepared(name, dtype)
-    alone = {n: left_alone(stage, memory, n) for n in stage.writes}
-    rows = most_rows(memory)
-    memory.poison(stage.writes)
-    before = memory.snapshot()
-    run(stage, memory, rk_stage, rows)
-    assert not memory.broken_guards()
+def test_reads_and_writes_what_it_declares_and_nothing_else(name: str, dtype: str, stage: Stage, rk_stage: int) -> None:
+    """Neither other fields, nor what outputs held before, nor which worlds run beside them change a bit of outputs."""
+    kernel = catalogue.single(stage)
+    whole, other = prepared(name, dtype), prepared(name, dtype)
+    outputs = (*stage.writes, *stage.updates)
+    rows, alone = most_rows(whole), {n: left_alone(stage, whole, n) for n in stage.writes}
+    world = {n: _worlds(whole, n) for n in outputs}
+    whole.poison(stage.writes)
+    before = whole.snapshot()
+    run(stage, whole, rk_stage, rows)
+    assert not whole.broken_guards()
     for field in (n for n in before if n not in ("listed", "num_listed")):
-        words = changed(before[field], memory.arrays[field])
+        words = changed(before[field], whole.arrays[field])
         if field not in (*stage.writes, *stage.updates):
             assert not words.any(), f"{field} is not an output of {stage.name}"
             continue
-        assert not words[outside(memory, field)].any(), f"{stage.name} writes {field} outside its worlds"
+        assert not words[outside(whole, field)].any(), f"{stage.name} writes {field} outside its worlds"
         if field in stage.writes:
-            own = words[~outside(memory, field)].reshape(memory.own(field).shape)
+            own = words[~outside(whole, field)].reshape(whole.own(field).shape)
             assert (own == ~alone[field]).all(), f"{stage.name} leaves {(own == alone[field]).sum()} words of {field}"
 
-
-@stages_on_models
-@one_dtype
-def test_undeclared_buffers_and_old_outputs_do_not_matter(name: str, dtype: str, stage: Stage, rk_stage: int) -> None:
-    """Neither other fields, nor what outputs held before, nor which worlds run beside them change a bit."""
-    kernel = catalogue.single(stage)
-    whole, other = prepared(name, dtype), prepared(name, dtype)
-    declared = (*kernel.reads, *kernel.updates, *kernel.addresses)
-    rows = most_rows(whole)
-    other.poison(n for n in FIELD if n not in (*declared, *stage.writes))
+    other.poison(n for n in FIELD if n not in (*kernel.reads, *kernel.updates, *kernel.addresses, *stage.writes))
     for field in stage.writes:
         other.arrays[field].fill(77)
-    before = other.snapshot()
-    world = {n: _worlds(whole, n) for n in (*stage.writes, *stage.updates)}
-    chosen = np.arange(whole.num_worlds, dtype=np.int32)[:: 2 if kernel.unit == "world" else 1]
-    alone = {n: left_alone(stage, whole, n) for n in stage.writes}
-    run(stage, whole, rk_stage, rows)
+    start = {n: other.own(n).copy() for n in outputs}
+    chosen = np.arange(other.num_worlds, dtype=np.int32)[:: 2 if kernel.unit == "world" else 1]
     run(stage, other, rk_stage, rows, chosen if kernel.unit == "world" else None)
-    for field in (*stage.writes, *stage.updates):
-        ran = np.isin(world[field], chosen)
-        ran = np.broadcast_to(ran.reshape(ran.shape + (1,) * (whole.own(field).ndim - 1)), whole.own(field).shape)
-        ran = ran & ~alone.get(field, np.zeros(ran.shape, bool))
+    for field in outputs:
         ours, theirs = other.own(field), whole.own(field)
+        ran = np.isin(world[field], chosen).reshape((-1,) + (1,) * (ours.ndim - 1))
+        ran = np.broadcast_to(ran, ours.shape) & ~alone.get(field, np.zeros(ours.shape, bool))
         assert not changed(ours, theirs)[ran].any(), f"{field} of {stage.name} depends on what it must not"
-        start = before[field][~outside(other, field)].reshape(ours.shape)
-        assert not changed(ours, start)[~ran].any(), f"{field} changed in a world that did not run"
+        assert not changed(ours, start[field])[~ran].any(), f"{field} changed in a world that did not run"
 
 
 def _worlds(memory: Memory, name: str) -> np.ndarray:
@@ -236,10 +226,16 @@ def _worlds(memory: Memory, name: str) -> np.ndarray:
     return np.arange(entries) % memory.num_worlds if space == "column" else np.arange(entries)
 
 
+def marks_of(name: str, stage: Stage) -> list[pytest.MarkDecorator]:
+    """Where other comparisons imply that of a kernel and its JAX form, or it takes a program of JAX that no other test
+    of the first stage takes, it is in the second stage."""
+    return [pytest.mark.slow] if is_implied(name, stage) or name not in COMPILED_IN_JAX else []
+
+
 @pytest.mark.parametrize(
     ("name", "stage", "rk_stage"),
     [
-        pytest.param(*case, marks=[pytest.mark.slow] if is_implied(*case[:2]) else [], id=case_id)
+        pytest.param(*case, marks=marks_of(*case[:2]), id=case_id)
         for case, case_id in zip(ON_MODELS, CASE_IDS, strict=True)
     ],
 )
