@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from simengine.cli.main import main
 from tests.helpers.checkout import PYTHONPATH, ROOT
 
 DOCS = ROOT / "docs"
@@ -54,6 +58,15 @@ def run_in_shell(command: str, folder: Path, timeout: float) -> None:
         check=False,
     )
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+
+
+def run_command(command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run commands `simengine ...`, joined by `&&`, in this process, which has imported what they need."""
+    monkeypatch.chdir(folder)
+    for part in command.split("&&"):
+        program, *words = shlex.split(part)
+        assert program == "simengine", f"{program} is not run here"
+        assert main(words) == 0, part
 
 
 def run_program(source: str, folder: Path, timeout: float = 300) -> None:

@@ -113,8 +113,8 @@ def test_what_needs_a_gpu_runs(page: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", LIGHT)
-def test_command_runs(command: str, tmp_path: Path) -> None:
-    pages.run_in_shell(command, tmp_path, timeout=300)
+def test_command_runs(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pages.run_command(command, tmp_path, monkeypatch)
 
 
 @pytest.mark.slow

@@ -38,8 +38,8 @@ def test_make_command_is_run_by_ci(command: str) -> None:
 
 
 @pytest.mark.parametrize("command", LIGHT)
-def test_command_runs(command: str, tmp_path: Path) -> None:
-    pages.run_in_shell(command, tmp_path, timeout=300)
+def test_command_runs(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pages.run_command(command, tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("number", PROGRAMS)
