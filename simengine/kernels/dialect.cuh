@@ -53,6 +53,11 @@ typedef bool truth;  // of a comparison of real numbers
 #define GRID_CONSTANT __grid_constant__
 #define SIMENGINE_GPU 1
 #else
+#ifndef HOST_MATH  // from host_math.h, which kernels have before this
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#endif
 #define DEVICE static inline
 #define DEVICE_CALL static
 #define DEVICE_APART static

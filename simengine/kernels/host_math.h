@@ -1,6 +1,7 @@
 // What kernels on the host need of the standard library: functions of C, and numbers as types. They are declared here,
 // because the library's own headers take a third of the time in which a small kernel compiles.
 #pragma once
+#define HOST_MATH
 
 #include <cstddef>
 #include <cstdint>

@@ -110,7 +110,10 @@ def test_every_robot_of_the_set_is_loaded_or_said() -> None:
     assert sorted([model.name for model in models] + list(absent)) == sorted(robot.name for robot in ROBOTS)
 
 
-@pytest.mark.parametrize("robot", ROBOTS, ids=lambda robot: robot.name)
+@pytest.mark.parametrize(
+    "robot",
+    [pytest.param(robot, id=robot.name, marks=[pytest.mark.slow] * (k % 3 > 0)) for k, robot in enumerate(ROBOTS)],
+)
 def test_an_installed_robot_can_be_stepped(robot: Robot) -> None:
     if reason := missing(robot):
         pytest.skip(reason)

@@ -63,7 +63,9 @@ def run(
     return terminated, truncated, mixed
 
 
-@pytest.mark.parametrize("mode", list(AutoresetMode))
+@pytest.mark.parametrize(
+    "mode", [pytest.param(mode, marks=[pytest.mark.slow] * (mode == AutoresetMode.DISABLED)) for mode in AutoresetMode]
+)
 def test_equals_single_environments(mode: AutoresetMode, same: Any) -> None:
     terminated, truncated, mixed = run(mode, same, 300)
     assert terminated > 20

@@ -214,7 +214,12 @@ def regularised(law: RowLaw, D: jax.Array) -> jax.Array:
 
 
 @pytest.mark.parametrize(
-    "solver", [solve_newton_unilateral, solve_newton_general, solve_cg, solve_pgs], ids=lambda s: s.__name__
+    "solver",
+    [
+        *(solve_newton_unilateral, solve_newton_general),
+        *(pytest.param(solver, marks=pytest.mark.slow) for solver in (solve_cg, solve_pgs)),  # the same rule elsewhere
+    ],
+    ids=lambda s: s.__name__,
 )
 def test_derivatives_of_the_solution(solver: Callable[..., Vectors]) -> None:
     """By every argument, with rows of all types that the solver knows, some of which do not exist."""
@@ -256,8 +261,13 @@ PATHS = np.array(
 """Ends and side of paths past a geom of radius 1 at the origin: through its centre or axis, along its surface."""
 
 
-@pytest.mark.parametrize("has_side", [False, True])
-@pytest.mark.parametrize("cylinder", [False, True])
+@pytest.mark.parametrize(
+    ("cylinder", "has_side"),
+    [
+        *((False, True), (True, False)),
+        *(pytest.param(*both, marks=pytest.mark.slow) for both in ((False, False), (True, True))),
+    ],
+)
 def test_derivatives_of_paths_past_a_geom_are_finite(cylinder: bool, has_side: bool) -> None:
     n = len(PATHS)
     mat, flags = jnp.tile(jnp.eye(3).ravel(), (n, 1)), (np.full(n, cylinder), np.full(n, has_side))

@@ -89,8 +89,11 @@ def test_ant_steps_as_mujoco_along_a_trajectory(dtype: str) -> None:
 
 
 STEPPED = (
-    *("half_cheetah", "crates"),
-    *(pytest.param(name, marks=pytest.mark.slow) for name in ("hopper", "dual", "linkage", "ragdoll", "ropes")),
+    "half_cheetah",
+    *(
+        pytest.param(name, marks=pytest.mark.slow)
+        for name in ("hopper", "crates", "dual", "linkage", "ragdoll", "ropes")
+    ),
 )
 """Models with different rows, pairs, integrators and solvers."""
 

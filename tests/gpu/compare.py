@@ -15,6 +15,9 @@ CUDA = pytest.param("cuda", marks=pytest.mark.gpu)
 both = pytest.mark.parametrize("backend", ["host", CUDA])
 """Runs a test on both backends."""
 
+host_later = pytest.mark.parametrize("backend", [pytest.param("host", marks=pytest.mark.slow), CUDA])
+"""Runs a test on both backends, on the host in the second stage: other tests of the first have the same there."""
+
 cuda_only = pytest.mark.parametrize("backend", [CUDA])
 """Runs a test on the GPU only, because it adds nothing on the host or compares the two."""
 

@@ -9,7 +9,7 @@ from simengine.backends.host import HostBackend
 from simengine.model.model import Model
 from simengine.plan import step_plan
 from simengine.zoo import pile_xml
-from tests.gpu.compare import CUDA, cuda_only, state_bits
+from tests.gpu.compare import cuda_only, host_later, state_bits
 from tests.gpu.test_wide_worlds import snake
 from tests.helpers.humanoids import humanoid_xml
 
@@ -80,7 +80,7 @@ def agrees(backend: str, name: str, dtype: str) -> None:
     assert report.passed, report.verdict()
 
 
-@pytest.mark.parametrize("backend", [pytest.param("host", marks=pytest.mark.slow), CUDA])
+@host_later
 @pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_worlds_along_branches_agree_with_mujoco(backend: str, name: str, dtype: str) -> None:
     agrees(backend, name, dtype)

@@ -1,4 +1,7 @@
-"""The same bits under every executor, completion, window, number of streams, shard split and batch size."""
+"""The same bits under every executor, completion, window, number of streams, shard split and batch size.
+
+`tests/simulation/test_determinism.py` has the same for the host.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from simengine.state.fields import FIELDS
 from simengine_scheduler import Executor, make_executor, validate
 from tests.emission.worlds import Start, ant, ant_start
 from tests.gpu.cases import case, heap_xml
-from tests.gpu.compare import CUDA, both, cuda_only, state_bits, to_host
+from tests.gpu.compare import CUDA, cuda_only, host_later, state_bits, to_host
 from tests.models import OWN
 
 WORLDS, STEPS = 64, 30
@@ -118,7 +121,10 @@ ON_CUDA: dict[str, Setting] = {
 
 settings = pytest.mark.parametrize(
     ("backend", "setting"),
-    [*(("host", s) for s in ON_HOST), *(pytest.param(*CUDA.values, s, marks=CUDA.marks) for s in ON_CUDA)],
+    [
+        *(pytest.param("host", s, marks=pytest.mark.slow) for s in ON_HOST),
+        *(pytest.param(*CUDA.values, s, marks=CUDA.marks) for s in ON_CUDA),
+    ],
 )
 
 
@@ -159,7 +165,7 @@ def test_every_setting_gives_the_same_bits(backend: str, setting: str, dtype: st
     sim.close()
 
 
-@both
+@host_later
 def test_the_run_moves_and_collides(backend: str) -> None:
     """Otherwise the comparisons would compare little."""
     sim, rows = fresh(backend, WORLDS), []
@@ -174,7 +180,7 @@ def test_the_run_moves_and_collides(backend: str) -> None:
     assert len(np.unique(qpos[:, 0])) == WORLDS
 
 
-@both
+@host_later
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_a_world_does_not_know_its_batch(backend: str, dtype: str) -> None:
     """World k of a batch is the world k of a larger one, and a world alone."""
@@ -189,7 +195,7 @@ def test_a_world_does_not_know_its_batch(backend: str, dtype: str) -> None:
         sim.close()
 
 
-@both
+@host_later
 def test_a_world_does_not_know_the_other_models(backend: str) -> None:
     """Models of 8, 16, 32 lanes and beyond in one list."""
     others = [load_model(xml) for xml in (OWN["two_arms"], OWN["pile"], heap_xml())]
@@ -216,7 +222,7 @@ def test_models_beyond_the_ant(backend: str, name: str) -> None:
     assert all(other == bits[0] for other in bits[1:])
 
 
-@both
+@host_later
 def test_several_steps_in_one_call_are_single_steps(backend: str) -> None:
     once, often = (fresh(backend, WORLDS, shards=3) for _ in range(2))
     for sim in (once, often):
@@ -247,7 +253,7 @@ def test_steps_that_shards_take_on_their_own_are_single_steps(
         assert to_host(once.field(name)).tobytes() == to_host(often.field(name)).tobytes()
 
 
-@both
+@host_later
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_reported_fields_agree_between_executors(backend: str, dtype: str) -> None:
     """Every world field after a step that keeps it, and after forward(); contacts and rows of some worlds."""
@@ -284,7 +290,7 @@ def recorder(sim: Simulation, setting: Setting, record: str) -> Executor:
     return make_executor(setting.get("executor", sim.schedule.executor), **options)
 
 
-@both
+@host_later
 @pytest.mark.parametrize("record", ["order", "times"])
 def test_recorded_runs_are_legal(backend: str, record: str) -> None:
     for setting in RECORDED[backend]:

@@ -40,12 +40,11 @@ stages_on_models = pytest.mark.parametrize(
 def on_either(chosen: list[tuple[Any, ...]]) -> list[Any]:
     """Cases of a precision, a backend, a model and what `chosen` has besides, for models that begin its entries.
 
-    On the host, where stages have tests of their own, double precision is left to the second stage.
+    On the host, where stages and fused kernels have tests of their own, these are in the second stage.
     """
     cases = []
     for dtype in ("float64", "float32"):
-        here = [pytest.mark.slow] if dtype == "float64" else []
-        places = (("host", here, ON_HOST), (*CUDA.values, list(CUDA.marks), NAMES))
+        places = (("host", [pytest.mark.slow], ON_HOST), (*CUDA.values, list(CUDA.marks), NAMES))
         for backend, marks, names_there in places:
             cases += [pytest.param(dtype, backend, *c, marks=marks) for c in chosen if c[0] in names_there]
     return cases

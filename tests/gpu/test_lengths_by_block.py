@@ -6,7 +6,7 @@ import pytest
 
 from simengine import Simulation, check_model, load_model
 from simengine.plan import selection, step_plan
-from tests.gpu.compare import CUDA, cuda_only, state_bits
+from tests.gpu.compare import cuda_only, host_later, state_bits
 
 LINKS = 20
 
@@ -48,7 +48,7 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("backend", [pytest.param("host", marks=pytest.mark.slow), CUDA])
+@host_later
 @pytest.mark.parametrize("name", MODELS)
 def test_worlds_of_many_tendons_agree_with_mujoco(backend: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(step_plan, "FEWEST_ENTRIES_OF_A_BLOCK", 1)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from simengine import Simulation, check_model, load_model
-from tests.gpu.compare import CUDA, cuda_only, state_bits
+from tests.gpu.compare import cuda_only, host_later, state_bits
 
 _ASSETS = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
 _STANDING, _LYING = ((_ASSETS / f"{name}.xml").read_text() for name in ("humanoid", "humanoidstandup"))
@@ -49,7 +49,7 @@ def agrees(backend: str, name: str, dtype: str) -> None:
     assert report.passed, report.verdict()
 
 
-@pytest.mark.parametrize("backend", [pytest.param("host", marks=pytest.mark.slow), CUDA])
+@host_later
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("name", MODELS)
 def test_worlds_agree_with_mujoco(backend: str, name: str, dtype: str) -> None:

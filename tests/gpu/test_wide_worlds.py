@@ -6,7 +6,7 @@ import pytest
 
 from simengine import Simulation, check_model, load_model
 from simengine.zoo import pile_xml
-from tests.gpu.compare import CUDA, cuda_only, state_bits
+from tests.gpu.compare import cuda_only, host_later, state_bits
 from tests.helpers.humanoids import humanoid_xml
 
 LINKS = 38
@@ -52,7 +52,7 @@ def agrees(backend: str, name: str, dtype: str) -> None:
     assert report.passed, report.verdict()
 
 
-@pytest.mark.parametrize("backend", [pytest.param("host", marks=pytest.mark.slow), CUDA])
+@host_later
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("name", MODELS)
 def test_wide_worlds_agree_with_mujoco(backend: str, name: str, dtype: str) -> None:

@@ -55,7 +55,7 @@ def test_the_guide_has_what_the_tests_look_for() -> None:
     assert fences == {"python", "python gpu", "python opengl", *TRAINED, "console", "sh"}
 
 
-LONG = ("models.md", "mixed_batches.md", "policies.md")
+LONG = ("models.md", "mixed_batches.md", "policies.md", "training.md")
 """Pages whose programs take long. What they show has tests of its own."""
 
 PROGRAMS = [

@@ -83,7 +83,7 @@ def test_a_nan_in_an_array_of_jax_is_named_by_the_step_that_meets_it() -> None:
     assert bits(sim, others) == bits(healthy, others)
 
 
-@pytest.mark.parametrize("worlds", [[0], [5, 2]])
+@pytest.mark.parametrize("worlds", [pytest.param([0], marks=pytest.mark.slow), [5, 2]])
 def test_the_bits_of_a_world_depend_on_the_number_of_worlds_at_most_by_rounding(worlds: list[int]) -> None:
     """JAX promises bits for each number of worlds: XLA compiles each anew."""
     every = rolling()

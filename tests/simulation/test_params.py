@@ -234,7 +234,7 @@ PULLEY = """<mujoco>
 </mujoco>"""
 
 
-@pytest.mark.parametrize("backend", ["host", "jax"])
+@pytest.mark.parametrize("backend", ["host", pytest.param("jax", marks=pytest.mark.slow)])
 def test_tendons_wrap_geoms_of_other_sizes(backend: str) -> None:
     sim = simulated(load_model(PULLEY), 2, {"ctrl": np.ones(1)}, backend=backend, dtype="float64")
     sizes = np.tile(sim.model.mj.geom_size, (2, 1, 1))

@@ -43,9 +43,16 @@ def scaled(model: simengine.Model, names: tuple[str, ...], dtype: str) -> dict[s
     return {k: jnp.asarray(rng.uniform(0.8, 1.25, (WORLDS, *v.shape)) * v, dtype) for k, v in defaults.items()}
 
 
-@pytest.mark.parametrize("names", [MASSES, ("body_mass",), ("dof_armature", "geom_friction")], ids=len)
+QUICK = (("ant", MASSES), ("cartpole", ("dof_armature", "geom_friction")))
+
+
 @pytest.mark.parametrize(
-    "name", [n if n in ("cartpole", "ant") else pytest.param(n, marks=pytest.mark.slow) for n in MODELS]
+    ("name", "names"),
+    [
+        pytest.param(name, names, id=f"{name}-{len(names)}", marks=[] if (name, names) in QUICK else pytest.mark.slow)
+        for name in MODELS
+        for names in (MASSES, ("body_mass",), ("dof_armature", "geom_friction"))
+    ],
 )
 def test_fields_are_those_of_make_params(name: str, names: tuple[str, ...]) -> None:
     model = model_of(name)
