@@ -95,6 +95,15 @@ DEVICE bool any_lane(bool condition) { return lane_any(condition); }
 DEVICE real max_(real a, real b) { return select(a > b, a, b); }
 DEVICE real min_(real a, real b) { return select(a < b, a, b); }
 DEVICE real clamp_(real x, real low, real high) { return max_(low, min_(x, high)); }
+#if !defined(TILE) && REAL_IS_FLOAT && !SIMENGINE_GPU
+// The same in double precision, for the few places where single precision has too few digits.
+DEVICE double fma_(double a, double b, double c) { return fma(a, b, c); }
+DEVICE double abs_(double x) { return fabs(x); }
+DEVICE double sqrt_(double x) { return sqrt(x); }
+DEVICE double divide_(double x, double y) { return x / y; }
+DEVICE double max_(double a, double b) { return a > b ? a : b; }
+DEVICE double min_(double a, double b) { return a < b ? a : b; }
+#endif
 // True for numbers, false for infinities and NaN.
 DEVICE truth finite_(real x) { return abs_(x) <= REAL_MAX; }
 

@@ -9,6 +9,7 @@ import pytest
 from simengine import Simulation, load_model
 from simengine.check.states import STATE_ARRAYS, Sampler
 from tests import models
+from tests.helpers.checkout import ROOT
 
 SKID = """
 <mujoco model="skid">
@@ -98,3 +99,24 @@ def test_single_precision_keeps_small_changes_of_large_forces() -> None:
     assert forces.max() > 1000  # where a body at rest weighs 50 N
     error = np.abs(results[0] - results[1]).max(axis=1) / np.maximum(1, np.abs(results[1]).max(axis=1))
     assert error.max() < 2e-3, error  # the tolerance of solutions in `simengine check`
+
+
+def test_single_precision_tells_thin_friction_from_none() -> None:
+    """Three rows of friction of two turns and a bent finger are nearly dependent, but not wholly."""
+    mj = mujoco.MjModel.from_xml_path(str(ROOT / "tests" / "corpus" / "thin_friction.xml"))
+    mj.opt.noslip_tolerance = 0
+    rng = np.random.default_rng(0)
+    qpos, qvel = np.zeros((64, mj.nq)), rng.normal(scale=0.1, size=(64, mj.nv))
+    qpos[:, 1] = rng.normal(size=64)
+    qpos[:, 2:] = rng.normal((0.35, 0.58), 0.02, size=(64, 2))
+    wanted = []
+    for position, velocity in zip(qpos, qvel, strict=True):
+        data = mujoco.MjData(mj)
+        data.qpos[:], data.qvel[:] = position, velocity
+        mujoco.mj_forward(mj, data)
+        wanted.append(np.array(data.qacc))
+    with Simulation(load_model(mj), len(qpos), backend="host", dtype="float32") as sim:
+        sim.set_state(qpos=qpos, qvel=qvel)
+        sim.forward()
+        error = np.abs(np.asarray(sim.qacc, float) - wanted).max(axis=1) / np.abs(wanted).max(axis=1)
+    assert error.max() < 1e-3, error

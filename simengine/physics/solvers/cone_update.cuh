@@ -24,7 +24,7 @@ DEVICE void best_in_cone_of(int number, const real* A, const real* residual, con
   if (force[0] < MJMINVAL) return;
   // the derivative of the cost with respect to the friction forces at this normal force
   for (int i = 1; i < dim; ++i) slip[i] = fma_(A[MAX_CONE_ROWS * i], force[0] - old[0], residual[i]);
-  best_tangents(dim - 1, A + MAX_CONE_ROWS + 1, slip + 1, old + 1, friction, force[0], force + 1);
+  best_tangents(dim - 1, A + MAX_CONE_ROWS + 1, slip + 1, old + 1, friction, force[0], PIVOT_NOISE, force + 1);
   if (cost_of(dim, A, residual, old, force, &noise) <= noise) return;
   for (int i = 0; i < dim; ++i) force[i] = old[i];
 }

@@ -7,7 +7,7 @@
 // lambda >= 0 is the root of |y| = radius. As in MuJoCo, Newton's method on |y|^2 has 20 iterations, which are too few
 // where a friction coefficient is small. A matrix whose pivots are small or mere rounding gives no force. Pivot i is
 // v' A v, where v_i = 1 and the others make A v zero above i. So it is mere rounding below the rounding of that
-// product. Only lambda = 0 can show that, because pivots grow with lambda.
+// product, `noise` times its terms. Only lambda = 0 can show that, because pivots grow with lambda.
 #define TANGENT_ITERATIONS 20
 #if SIMENGINE_GPU
 #define CONE_LOOP ROLLED
@@ -15,33 +15,35 @@
 #define CONE_LOOP _Pragma("GCC unroll 6")  // where the compiler knows their number, forces are in registers
 #endif
 #define LEAST_PIVOT R(1e-10)
+#define PIVOT_NOISE (32 * REAL_EPS)
 
 // y = old - inv(A + lambda) (slip + lambda old), scaled; L receives the Cholesky factor. Returns false if the matrix
 // counts as singular.
-DEVICE bool tangents_at(int n, const real* A, const real* slip, const real* old, const real* friction, real lambda,
-                        real* L, real* y) {
-  real root[MAX_CONE_ROWS], v[MAX_CONE_ROWS], least = 1, product = 1;
+template <class Number>
+DEVICE bool tangents_at(int n, const Number* A, const Number* slip, const Number* old, const Number* friction,
+                        Number lambda, Number noise, Number* L, Number* y) {
+  Number root[MAX_CONE_ROWS], v[MAX_CONE_ROWS], least = 1, product = 1;
   bool rounding = false;
   CONE_LOOP for (int i = 0; i < n; ++i) {
-    const real before = friction[i] > 0 ? divide_(old[i], friction[i]) : R(0.0);
-    real right = -fma_(lambda, before, friction[i] * slip[i]);
+    const Number before = friction[i] > 0 ? divide_(old[i], friction[i]) : R(0.0);
+    Number right = -fma_(lambda, before, friction[i] * slip[i]);
     CONE_LOOP for (int j = 0; j <= i; ++j) {
-      const real whole = friction[i] * friction[j] * A[MAX_CONE_ROWS * i + j] + (i == j ? lambda : R(0.0));
-      real a = whole;
+      const Number whole = friction[i] * friction[j] * A[MAX_CONE_ROWS * i + j] + (i == j ? lambda : R(0.0));
+      Number a = whole;
       CONE_LOOP for (int k = 0; k < j; ++k) a = fma_(-L[MAX_CONE_ROWS * i + k], L[MAX_CONE_ROWS * j + k], a);
       if (i == j && !(lambda > 0)) {
         least = min_(least, a);
         product *= a;
-        real extent = root[i] = sqrt_(whole);
+        Number extent = root[i] = sqrt_(whole);
         CONE_LOOP for (int k = i - 1; k >= 0; --k) {
           v[k] = L[MAX_CONE_ROWS * i + k];
           CONE_LOOP for (int q = k + 1; q < i; ++q) v[k] = fma_(-L[MAX_CONE_ROWS * q + k], v[q], v[k]);
           v[k] = divide_(v[k], L[MAX_CONE_ROWS * k + k]);
           extent = fma_(abs_(v[k]), root[k], extent);
         }
-        rounding |= a <= 32 * REAL_EPS * extent * extent;
+        rounding |= a <= noise * extent * extent;
       }
-      L[MAX_CONE_ROWS * i + j] = i == j ? sqrt_(max_(a, MJMINVAL)) : divide_(a, L[MAX_CONE_ROWS * j + j]);
+      L[MAX_CONE_ROWS * i + j] = i == j ? sqrt_(max_(a, Number(MJMINVAL))) : divide_(a, L[MAX_CONE_ROWS * j + j]);
     }
     CONE_LOOP for (int k = 0; k < i; ++k) right = fma_(-L[MAX_CONE_ROWS * i + k], y[k], right);
     y[i] = divide_(right, L[MAX_CONE_ROWS * i + i]);
@@ -57,12 +59,12 @@ DEVICE bool tangents_at(int n, const real* A, const real* slip, const real* old,
 #if !SIMENGINE_GPU
 // The same for two friction forces, with the inverse of the matrix in closed form. The host takes this way; on a GPU,
 // the lanes of other contacts would wait.
-DEVICE void best_two_tangents(const real* A, const real* slip, const real* old, const real* friction, real radius,
-                              real* x) {
+DEVICE bool best_two_tangents(const real* A, const real* slip, const real* old, const real* friction, real radius,
+                              real noise, real* x) {
   const real a = friction[0] * friction[0] * A[0], b = friction[1] * friction[0] * A[MAX_CONE_ROWS];
   const real c = friction[1] * friction[1] * A[MAX_CONE_ROWS + 1], pivot = c - divide_(b * b, a);
   const real extent = sqrt_(c) + divide_(abs_(b), sqrt_(a));
-  if (!(a * pivot >= LEAST_PIVOT) || pivot <= 32 * REAL_EPS * extent * extent) return;
+  if (!(a * pivot >= LEAST_PIVOT) || pivot <= noise * extent * extent) return false;
   real before[2], push[2], y[2], lambda = 0, length2 = 0;
   for (int i = 0; i < 2; ++i) {
     before[i] = friction[i] > 0 ? divide_(old[i], friction[i]) : R(0.0);
@@ -84,47 +86,60 @@ DEVICE void best_two_tangents(const real* A, const real* slip, const real* old, 
   }
   const real shrink = lambda > 0 ? divide_(radius, sqrt_(length2)) : R(1.0);
   for (int i = 0; i < 2; ++i) x[i] = shrink * friction[i] * y[i];
+  return true;
 }
 #endif
 
-DEVICE void best_tangents(int n, const real* A, const real* slip, const real* old, const real* friction, real radius,
-                          real* x) {
-#if !SIMENGINE_GPU
-  if (n == 2) return best_two_tangents(A, slip, old, friction, radius, x);
-#endif
-  real L[MAX_CONE_ROWS * MAX_CONE_ROWS], y[MAX_CONE_ROWS], lambda = 0, length2 = 0;
-  const real slack = max_(R(1e-10), REAL_EPS * radius * radius);
+// `x` stays as it is where the matrix counts as singular. Returns whether it does not.
+template <class Number>
+DEVICE bool best_of_tangents(int n, const Number* A, const Number* slip, const Number* old, const Number* friction,
+                             Number radius, Number noise, Number* x) {
+  Number L[MAX_CONE_ROWS * MAX_CONE_ROWS], y[MAX_CONE_ROWS], lambda = 0, length2 = 0;
+  const Number slack = max_(Number(1e-10), REAL_EPS * radius * radius);
   ROLLED for (int iteration = 0; iteration < TANGENT_ITERATIONS; ++iteration) {
-    if (!tangents_at(n, A, slip, old, friction, lambda, L, y)) return;
+    if (!tangents_at(n, A, slip, old, friction, lambda, noise, L, y)) return false;
     length2 = 0;
     CONE_LOOP for (int i = 0; i < n; ++i) length2 = fma_(y[i], y[i], length2);
-    const real excess = length2 - radius * radius;
+    const Number excess = length2 - radius * radius;
     if (excess < slack) break;
     // x = inv(L) y, so that |x|^2 = y' inv(A + lambda) y
-    real curve = 0;
+    Number curve = 0;
     CONE_LOOP for (int i = 0; i < n; ++i) {
       x[i] = y[i];
       CONE_LOOP for (int k = 0; k < i; ++k) x[i] = fma_(-L[MAX_CONE_ROWS * i + k], x[k], x[i]);
       x[i] = divide_(x[i], L[MAX_CONE_ROWS * i + i]);
       curve = fma_(x[i], x[i], curve);
     }
-    const real further = divide_(excess, 2 * curve);
+    const Number further = divide_(excess, 2 * curve);
     if (further < R(1e-10) || iteration == TANGENT_ITERATIONS - 1) break;
     lambda += further;
   }
-  const real shrink = lambda > 0 ? divide_(radius, sqrt_(length2)) : R(1.0);
+  const Number shrink = lambda > 0 ? divide_(radius, sqrt_(length2)) : R(1.0);
   CONE_LOOP for (int i = 0; i < n; ++i) x[i] = shrink * friction[i] * y[i];
+  return true;
+}
+
+DEVICE bool best_tangents(int n, const real* A, const real* slip, const real* old, const real* friction, real radius,
+                          real noise, real* x) {
+#if !SIMENGINE_GPU
+  if (n == 2) return best_two_tangents(A, slip, old, friction, radius, noise, x);
+#endif
+  return best_of_tangents<real>(n, A, slip, old, friction, radius, noise, x);
 }
 
 // Change of the cost when forces change from `old`, where its derivative is `slip`; `noise` receives the change that
 // rounding alone may cause.
-DEVICE real cost_of(int n, const real* A, const real* slip, const real* old, const real* force, real* noise) {
-  real cost = 0;
-  *noise = R(1e-10);
+template <class Number>
+DEVICE Number cost_of(int n, const Number* A, const Number* slip, const Number* old, const Number* force,
+                      Number* noise) {
+  Number cost = 0;
+  *noise = Number(1e-10);
   CONE_LOOP for (int i = 0; i < n; ++i) {
-    real slope = slip[i];
+    Number slope = slip[i];
     *noise = fma_(4 * REAL_EPS * abs_(slope), abs_(force[i]) + abs_(old[i]), *noise);
-    CONE_LOOP for (int j = 0; j < n; ++j) slope = fma_(R(0.5) * A[MAX_CONE_ROWS * i + j], force[j] - old[j], slope);
+    CONE_LOOP for (int j = 0; j < n; ++j) {
+      slope = fma_(Number(0.5) * A[MAX_CONE_ROWS * i + j], force[j] - old[j], slope);
+    }
     cost = fma_(force[i] - old[i], slope, cost);
   }
   return cost;
