@@ -126,6 +126,32 @@ def test_jax_agrees_with_mujoco_and_has_gradients(shapes: tuple[str, ...]) -> No
         np.testing.assert_allclose(slope, sums, atol=1e-4)
 
 
+LEANING = """
+<mujoco>
+  <option ccd_tolerance="1e-10"/>
+  <asset>
+    <hfield name="hills" nrow="6" ncol="6" size="1 1 0.3 0.2" elevation="
+      0.7 1 0.4 0.1 0.5 0 0 0.2 0.3 0.8 0 0.9 0.8 0.8 0.6 0 0.4 0.8 0.3 0.3 0.7 0.2 0.8 1 0.8 0 0 0.6 0.1 0 0.9 0.1 0.5
+      0.6 0.8 0.4"/>
+  </asset>
+  <worldbody>
+    <geom type="hfield" hfield="hills"/>
+    <body><freejoint/><geom type="cylinder" size="0.15 0.07"/></body>
+  </worldbody>
+</mujoco>
+"""
+
+
+@pytest.mark.parametrize(("dtype", "most"), [("float64", 1e-6), ("float32", 1e-4)])
+def test_a_cap_that_leans_on_an_edge_touches_with_its_rim(dtype: str, most: float) -> None:
+    """The angle between them is so small that its cosine is one in float32."""
+    mj, rng = mujoco.MjModel.from_xml_string(LEANING), np.random.default_rng(1)
+    place = np.array([0.4506, -0.2764, -0.3034, 0.38662, 0.77673, 0.48944, 0.08762])
+    qpos = place + rng.uniform(-1, 1, (40, 7)) * np.repeat((1e-3, 5e-5), (3, 4))
+    for found, wanted in zip(by_host(mj, qpos, dtype), by_mujoco(mj, qpos), strict=True):
+        np.testing.assert_allclose(found.pos, wanted.pos, rtol=0, atol=most)
+
+
 def test_a_pair_has_no_more_contacts_than_mujoco_lists() -> None:
     assert next(pair for pair in PAIRS if pair.name == "hfield").slots == mujoco.mjMAXCONPAIR
     mj = field_model(('type="box" size="0.5 0.4 0.1"',), 20, 20)

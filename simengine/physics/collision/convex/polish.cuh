@@ -16,6 +16,17 @@
 #define TOUCHING R(1e-6)
 #endif
 
+// Whether a unit vector in the frame of a cylinder is along its axis, up to rounding: then its cap lies flat. A vector
+// beside it leads to a point of the rim. A GPU tells them apart by half of their digits.
+#if SIMENGINE_GPU
+DEVICE bool is_axial(const real* local) { return 1 - abs_(local[2]) < R(1e-7); }
+#else
+DEVICE bool is_axial(const real* local) {
+  const real most = 32 * REAL_EPS;
+  return local[0] * local[0] + local[1] * local[1] < most * most;
+}
+#endif
+
 // Replace n by `trial` if that is at least as good a direction; returns whether it is.
 DEVICE_APART bool improve(const Difference& d, const real* trial, real slack, real* h, real* n) {
   const real other = reach(d, trial);
@@ -164,7 +175,7 @@ DEVICE_APART bool witness(const Shape& s, const Simplex& simplex, int body, cons
     }
     for (int i = 0; i < 3; ++i) sum[i] = fma_(simplex.weight[k], disc ? flat[i] + curved[i] : flat[i], sum[i]);
   }
-  const bool cap = disc && 1 - abs_(along[2]) < R(1e-7);
+  const bool cap = disc && is_axial(along);
   if (!cap) {
     round_point(s, along, curved);
     for (int i = 0; i < 3; ++i) sum[i] = disc && i < 2 ? curved[i] : sum[i] + curved[i];

@@ -244,7 +244,8 @@ def _witness(
     weight = jnp.where(simplex.used, simplex.weight, 0.0)
     flat, curved = weight @ touch, weight @ curved
     local = n @ mat
-    on_cap = s.disc & (1 - jnp.abs(local[2]) < 1e-7)
+    aside = _still(local[:2])  # of a normal that is the axis, but for rounding, the cap lies flat
+    on_cap = s.disc & (dot(aside, aside) < (32 * jnp.finfo(n.dtype).eps) ** 2)
     point = mat @ (flat + jnp.where(on_cap, curved, round_point(s, jnp.where(on_cap, 1.0, local))[0]))
     return point, same.all() & ~(s.disc & (1 - jnp.abs(_still(local[2])) < 1e-4))
 
