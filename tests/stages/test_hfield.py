@@ -126,6 +126,18 @@ def test_jax_agrees_with_mujoco_and_has_gradients(shapes: tuple[str, ...]) -> No
         np.testing.assert_allclose(slope, sums, atol=1e-4)
 
 
+def test_jax_traces_prisms_with_strict_shapes_and_types() -> None:
+    """Compiling takes the slow tests seconds for each shape; this traces one."""
+    table = load_table(field_model(SHAPES[:1], 3, 3))
+
+    def contacts(pos: jax.Array, mat: jax.Array) -> tuple[jax.Array, ...]:
+        return narrowphase(table, pos, mat)
+
+    with jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise"):
+        found = jax.eval_shape(contacts, jnp.zeros((2, 3)), jnp.zeros((2, 9)))
+    assert found[0].shape == (table.sizes["nslot"],)
+
+
 LEANING = """
 <mujoco>
   <option ccd_tolerance="1e-10"/>

@@ -77,7 +77,7 @@ def _holds_origin(w: jax.Array) -> jax.Array:
 
 def _in_a_plane(w: jax.Array, scale: jax.Array) -> jax.Array:
     """Whether four support points (4, 3) are in a plane, up to rounding, which then decides what they contain."""
-    ab, ac, ad = w[1:] - w[0]
+    ab, ac, ad = w[1:] - w[0][None]
     b2, c2, d2 = dot(ab, ab), dot(ac, ac), dot(ad, ad)
     off = POINTS_OFF * jnp.finfo(w.dtype).eps * scale * jnp.sqrt(b2 * c2 + c2 * d2 + d2 * b2)
     return ~(jnp.abs(dot(cross(ab, ac), ad)) > off)
