@@ -3,7 +3,8 @@
 LISTS is the file that `python -m benchmarks.record_lists` wrote on the GPU. `fit` prints a preset, to be committed by
 hand in simengine_scheduler/gpu_model/presets.py. `ready` compares tickets in program order with a set of ready calls
 for executor `device`. `report` checks the preset on every workload, computes the ratios of the ACS paper, and answers
-what-if questions. For executor `device` both read results of `simengine bench scheduler`.
+what-if questions. For executor `device` both read results of `simengine bench scheduler`. `varying` reads such a result
+instead of LISTS, and says how far the model is off for lists that vary and that compiled code issues.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from benchmarks.gpu_model.data import Workload, load, together
 from benchmarks.gpu_model.fit import fit, from_costs
 from benchmarks.gpu_model.report import plot, table, validation_table
 from benchmarks.gpu_model.validation import validate_workload
+from benchmarks.gpu_model.varying import BETWEEN_EVENTS, compared
 from benchmarks.gpu_model.whatif import ready_sets, what_if
 from benchmarks.stepping import document
 from simengine.cli.results.result_file import write_json
@@ -87,6 +89,17 @@ def readying(args: argparse.Namespace) -> int:
     return 0
 
 
+def varying(args: argparse.Namespace) -> int:
+    """Compare what the model says of lists that vary with what was measured, and print or write the rows."""
+    rows = []
+    for row in compared(json.loads(args.lists.read_text()), args.workloads, args.gpu, args.steps):
+        print(row, flush=True)
+        rows.append(row)
+    result = document("benchmarks.gpu_model", rows)
+    write_json({**result, "gpu": asdict(gpu_named(args.gpu)), "between_events_us": 1e6 * BETWEEN_EVENTS}, args.json)
+    return 0
+
+
 def main() -> int:
     """Run the command, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -105,6 +118,13 @@ def main() -> int:
     command.add_argument("--beside", nargs="+", default=list(BESIDE), help="workloads to be asked of as one batch")
     command.add_argument("--quick", action="store_true", help="the check alone")
     command.add_argument("--plot", type=Path)
+    command = commands.add_parser("varying")
+    command.add_argument("lists", type=Path, help="a result of `simengine bench scheduler`")
+    command.add_argument("--gpu", default="h100", help="preset to check")
+    command.add_argument("--workloads", nargs="+", default=[], help="lists; by default all of the result")
+    command.add_argument("--steps", type=int, default=30, help="steps whose mean is taken")
+    command.add_argument("--json", type=Path)
+    command.set_defaults(run=varying)
     args = parser.parse_args()
     return int(args.run(args))
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from simengine_scheduler.executors import pieces_trial
 from simengine_scheduler.executors.pieces_trial import PiecesTrial
 
 
 class Clock:
     """Time goes on as runs take it."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self) -> None:
         self.now = 0.0
         self.synchronised = 0
-        monkeypatch.setattr(pieces_trial, "perf_counter", lambda: self.now)
 
     def synchronize(self) -> None:
         self.synchronised += 1
@@ -33,9 +31,9 @@ def runs(
 
 
 @pytest.mark.parametrize(("with_pieces", "without"), [(1.0, 2.0), (2.0, 1.0)])
-def test_what_took_less_time_runs_on(monkeypatch: pytest.MonkeyPatch, with_pieces: float, without: float) -> None:
-    clock = Clock(monkeypatch)
-    trial = PiecesTrial(clock.synchronize)
+def test_what_took_less_time_runs_on(with_pieces: float, without: float) -> None:
+    clock = Clock()
+    trial = PiecesTrial(clock.synchronize, lambda: clock.now)
     assert all(runs(trial, clock, 32, with_pieces, without))
     turns = runs(trial, clock, 24, with_pieces, without)
     assert turns == [True] * 6 + [False] * 6 + [True] * 6 + [False] * 6
@@ -44,38 +42,38 @@ def test_what_took_less_time_runs_on(monkeypatch: pytest.MonkeyPatch, with_piece
     assert clock.synchronised == 8
 
 
-def test_there_is_another_trial_when_times_may_have_changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock(monkeypatch)
-    trial = PiecesTrial(clock.synchronize)
+def test_there_is_another_trial_when_times_may_have_changed() -> None:
+    clock = Clock()
+    trial = PiecesTrial(clock.synchronize, lambda: clock.now)
     runs(trial, clock, 56, 2.0, 1.0)
     assert not trial.pays
     runs(trial, clock, 1024 + 24, 1.0, 2.0)
     assert trial.pays
 
 
-def test_there_is_no_trial_while_graphs_are_built_or_without_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock(monkeypatch)
-    trial = PiecesTrial(clock.synchronize)
+def test_there_is_no_trial_while_graphs_are_built_or_without_graphs() -> None:
+    clock = Clock()
+    trial = PiecesTrial(clock.synchronize, lambda: clock.now)
     assert all(runs(trial, clock, 200, 2.0, 1.0, built=0))
-    trial = PiecesTrial(clock.synchronize)
+    trial = PiecesTrial(clock.synchronize, lambda: clock.now)
     for built in range(1, 100):
         assert trial.begins()
         trial.ended(10, built)
     assert clock.synchronised == 0
 
 
-def test_one_slow_run_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock(monkeypatch)
-    trial = PiecesTrial(clock.synchronize)
+def test_one_slow_run_decides_nothing() -> None:
+    clock = Clock()
+    trial = PiecesTrial(clock.synchronize, lambda: clock.now)
     runs(trial, clock, 34, 1.0, 2.0)
     runs(trial, clock, 1, 1000.0, 2000.0)  # another program takes the processor
     runs(trial, clock, 21, 1.0, 2.0)
     assert trial.pays
 
 
-def test_what_a_program_does_between_runs_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock(monkeypatch)
-    trial = PiecesTrial(clock.synchronize)
+def test_what_a_program_does_between_runs_does_not_count() -> None:
+    clock = Clock()
+    trial = PiecesTrial(clock.synchronize, lambda: clock.now)
     runs(trial, clock, 32, 1.0, 2.0)
     for number in range(24):
         clock.now += 1000.0 if number // 6 % 2 == 0 else 0.0

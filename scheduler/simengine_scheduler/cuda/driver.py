@@ -9,6 +9,7 @@ import ctypes
 from array import array
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from time import perf_counter
 from typing import Any, Protocol
 
 from ..native import issuer
@@ -48,6 +49,10 @@ class Driver(Protocol):
 
     def use_gpu(self, number: int) -> int:
         """Make a GPU current: streams and events are then made on it, and kernels launched. Returns the one before."""
+        ...
+
+    def now(self) -> float:
+        """Return the time of the host [s], which is virtual on a model of a GPU."""
         ...
 
     def create_stream(self) -> int:
@@ -173,6 +178,10 @@ class CudaDriver:
         if number != before:
             self._runtime.setDevice(number)
         return before
+
+    def now(self) -> float:
+        """Return the time of the host [s]."""
+        return perf_counter()
 
     def create_stream(self) -> int:
         """Return a non-blocking stream."""

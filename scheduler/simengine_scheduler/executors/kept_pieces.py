@@ -14,7 +14,6 @@ Invariants
 from __future__ import annotations
 
 import weakref
-from time import perf_counter
 
 from ..core.calls import KernelCall
 from ..core.errors import CallError
@@ -84,9 +83,9 @@ class KeptPieces:
         for _ in range(min(_TOGETHER, native.wanted)):
             if self._spare < 0:
                 return
-            began = perf_counter()
+            began = self._driver.now()
             self._build_next(native)
-            self._spare -= perf_counter() - began
+            self._spare -= self._driver.now() - began
 
     def _build_next(self, native: Pieces) -> None:
         calls = tuple(self._calls.by_number[number] for number in native.first_wanted())

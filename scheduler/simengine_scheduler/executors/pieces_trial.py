@@ -11,7 +11,6 @@ device does counts. What a program does between runs does not.
 from __future__ import annotations
 
 from collections.abc import Callable
-from time import perf_counter
 
 _LEARNING = 32  # runs at least, in which graphs are built as they are asked for,
 _SETTLED = 12  # until so many came without a new graph,
@@ -26,13 +25,15 @@ class PiecesTrial:
 
     Args:
         synchronize: blocks until the device has ended what was issued.
+        now: tells the time [s].
 
     Attributes:
         pays: whether runs have pieces while there is no trial.
     """
 
-    def __init__(self, synchronize: Callable[[], None]) -> None:
+    def __init__(self, synchronize: Callable[[], None], now: Callable[[], float]) -> None:
         self.pays = True
+        self._now = now
         self._synchronize = synchronize
         self._runs = self._since_built = self._built = 0
         self._wait = _LEARNING
@@ -53,7 +54,7 @@ class PiecesTrial:
         if self._runs == 1:
             self._synchronize()
             self._seconds, self._calls = 0.0, 0
-        self._began = perf_counter()
+        self._began = self._now()
         return self._turn % 2 == 0
 
     def ended(self, calls: int, built: int) -> None:
@@ -69,7 +70,7 @@ class PiecesTrial:
             return
         if self._runs == _TURN:
             self._synchronize()
-        self._seconds += perf_counter() - self._began
+        self._seconds += self._now() - self._began
         if self._runs == _TURN:
             kind = self._turn % 2
             self._best[kind] = min(self._best[kind], self._seconds / max(1, self._calls))

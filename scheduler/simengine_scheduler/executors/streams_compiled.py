@@ -11,7 +11,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import compress
-from time import perf_counter
 
 from ..core.calls import Emitter, FixedList
 from ..core.counted import CountedList
@@ -68,13 +67,14 @@ class CompiledStreams:
             return kind(emitters, home, trace)
         trial = self._trials.get(kind.__name__)
         if trial is None:
-            trial = self._trials[kind.__name__] = PiecesTrial(lambda: self.driver.synchronize(self.handles[0]))
+            synchronize = lambda: self.driver.synchronize(self.handles[0])  # noqa: E731
+            trial = self._trials[kind.__name__] = PiecesTrial(synchronize, self.driver.now)
         self.active = self.pieces if trial.begins() else None
-        began = perf_counter()
+        began = self.driver.now()
         kind(emitters, home, trace)
         trial.ended(trace.counters.calls, self.pieces.built)
         if self.active is not None:
-            self.pieces.build(perf_counter() - began)
+            self.pieces.build(self.driver.now() - began)
         return trace
 
     @property

@@ -32,6 +32,7 @@ class Batch:
         self.kernels = kernels
         self.left = len(kernels)
         self.upstream = [len(direct) for direct in waits]
+        self.joins = [upstream > 1 for upstream in self.upstream]
         self.behind: list[list[int]] = [[] for _ in kernels]
         for later, direct in enumerate(waits):
             for earlier in direct:
@@ -53,7 +54,9 @@ class Batch:
 
 
 class NodeBatch(Batch):
-    """A CUDA graph: a kernel starts `node` seconds after the end of the last kernel that it waits for."""
+    """A CUDA graph: a kernel starts `node` seconds after the end of the last kernel that it waits for, and
+    `join` seconds later if it waits for several.
+    """
 
     def begin(self, runner: Runner, done: Callable[[], None]) -> None:
         """Start the kernels that wait for nothing. The others follow as kernels end."""
@@ -63,7 +66,8 @@ class NodeBatch(Batch):
 
         def end(number: int) -> None:
             for later in self.freed(number):
-                runner.clock.at(runner.clock.now + runner.spec.node, lambda later=later: start(later))  # type: ignore[misc]
+                gap = runner.spec.node + (runner.spec.join if self.joins[later] else 0.0)
+                runner.clock.at(runner.clock.now + gap, lambda later=later: start(later))  # type: ignore[misc]
             if not self.left:
                 done()
 

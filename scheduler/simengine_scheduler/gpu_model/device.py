@@ -36,13 +36,17 @@ class Marker:
 
 
 class Graph:
-    """Kernels that are launched at once: functions that make them, and for each the earlier ones that it waits for."""
+    """Kernels that are launched at once: functions that make them, and for each the earlier ones that it waits for.
 
-    __slots__ = ("makers", "waits")
+    `branches` says whether they are not simply one behind another.
+    """
+
+    __slots__ = ("branches", "makers", "waits")
 
     def __init__(self, makers: Sequence[Callable[[], Kernel]], waits: Sequence[Sequence[int]]) -> None:
         self.makers = list(makers)
         self.waits = tuple(map(tuple, waits))
+        self.branches = any(own != ((number - 1,) if number else ()) for number, own in enumerate(self.waits))
 
 
 Command = tuple[float, Kernel | Marker | Batch | tuple[Marker]]

@@ -44,7 +44,43 @@ _H200 = GpuSpec(
         resolve=14.9e-6,
     ),
 )
+_H100 = GpuSpec(
+    "h100",
+    multiprocessors=132,
+    # Measured with empty kernels by compiled code: python -m benchmarks.driver_costs. From a launch until the host sees
+    # its end there are 5 us besides launch, record and query.
+    dispatch=4.0e-6,
+    visible=1.0e-6,
+    node=0.97e-6,
+    join=1.2e-6,
+    # As on the H200, by empty kernels; not measured here.
+    chain=1.30e-6,
+    crossing=1.55e-6,
+    spacing=0.20e-6,
+    # What calls do to each other is not known for lists whose calls have no recorded shapes.
+    contention=0.0,
+    host=HostSpec(
+        launch=3.62e-6,
+        hop=0.79e-6,
+        record=0.28e-6,
+        wait=0.20e-6,
+        query=0.34e-6,
+        launch_graph=2.1e-6,
+        launch_node=4e-9,
+        launch_branches=3.4e-6,
+        build=10e-6,
+        build_node=9e-6,
+        # Measured with a driver that does nothing, on another host: python -m benchmarks.run_costs.
+        run=24e-6,
+        resume=20e-6,
+        emit=0.2e-6,
+        keep=0.25e-6,
+        keep_polled=0.72e-6,
+        compiled=True,
+    ),
+)
 GPUS: dict[str, GpuSpec] = {
+    "h100": _H100,
     "h200": _H200,
     # The paper of ACS measured on an RTX 3060 and simulated an RTX 3070. Limits are those of compute capability 8.6.
     # Its text gives 410 to 1640 ns for a hazard check (windows of 8 and 32, so 51 ns a slot) and 5 to 20 us for a

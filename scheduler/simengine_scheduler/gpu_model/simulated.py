@@ -59,22 +59,31 @@ class SimulatedExecutor(Executor):
         self._driver: VirtualDriver | None = None
         options.table(self.name)
         if options.model in _DRIVEN:
-            self._driver = VirtualDriver(self._spec, self._clock, persistent=options.model == "device")
+            polled = options.completion == "polling"
+            self._driver = VirtualDriver(self._spec, self._clock, options.model == "device", polled)
             record: Record = "off" if options.record == "off" else "order"
             profile = ChargedProfile(options.profile or Profile(), self._planning)
             inner = replace(options, driver=self._driver, device="cuda", stream=None, record=record, profile=profile)
             inner = replace(inner, graph_of="run")  # the model of a GPU has no cost of switching nodes on and off
             self._inner = make(_DRIVEN[options.model], inner)
         tracked = options.model in ("streams", "pipeline") and options.stream_policy not in PLANNERS
+        tracked = tracked and not self._spec.host.compiled
         # Under polling fixed lists are checked in every run. Other executors store a script of them.
         scripts = 0 if options.completion == "polling" and options.model == "streams" else options.graphs
         tracking = self._tracking if tracked else None
-        self._twins = Twins(self._spec, self._driver, self._emitting, tracking, scripts)
+        self._twins = Twins(self._spec, self._driver, self._emitting, self._resuming, tracking, scripts)
 
     def _emitting(self) -> None:
         """Charge the host for an item that an emitter yields. Models with processes charge the process that asks."""
         if self._driver is not None:
             self._clock.advance(self._spec.host.emit)
+
+    def _resuming(self) -> None:
+        """Charge the host for a look at awaited calls, the first time that an emitter goes on behind it."""
+        driver = self._driver
+        if driver is not None and driver.has_looked:
+            driver.has_looked = False
+            self._clock.advance(self._spec.host.resume)
 
     def _tracking(self) -> None:
         """Charge the host for a hazard check. For graphs and planners the cost of a node or a plan includes it."""
@@ -99,6 +108,8 @@ class SimulatedExecutor(Executor):
         Raises CallError for a call whose body failed, and whatever an emitter raised.
         """
         begin = self._clock.now
+        if self._driver is not None:
+            self._clock.advance(self._spec.host.run)
         twins = self._twins.emitters(emitters)
         trace, kernels = self._run_driven(twins) if self._driver is not None else self._run_processes(twins)
         trace.executor, trace.record = self.name, self._options.record

@@ -18,13 +18,19 @@ class HostSpec:
 
     Attributes:
         launch, record, wait, query: functions of the driver.
+        hop: what a launch adds that goes to another stream than the one before it.
         launch_graph, launch_node: the launch of a graph, and what each of its nodes adds.
+        launch_branches: what it adds that the nodes of a graph are not simply one behind another.
         launch_workers: the launch of a list on persistent kernels.
         build, build_node: building and instantiating a graph, and what each of its nodes adds.
         resolve: finding what conflicts with a combination of segments, once for each combination in an executor's
             graphs.
         emit: what an emitter takes to yield a call.
-        keep: what an executor does for a call, charged with its launch.
+        run: what a run takes besides its calls.
+        resume: what an executor does before emitters go on whose awaited calls it has seen to end.
+        keep: what an executor does for a call, charged with its launch; on a host with `compiled` also for a call in a
+            graph.
+        keep_polled: the same with completion by polling, on a host with `compiled`.
         track: what window, hazard check and choice of a stream add, charged as the call is pulled. For a fixed list it
             is charged once, when its script is made; polling makes no scripts and is charged in every run.
         plan: hazard check and choice of a planner, also charged once for a fixed list.
@@ -32,26 +38,33 @@ class HostSpec:
         notify: a scheduler thread of ACS returns from its wait and updates the window.
         send: putting a call into a queue that the GPU reads.
         listed: how many calls the host of ACS-HW has in its list at most (a number, no time).
+        compiled: whether compiled code issues calls. `track` is not charged then.
     """
 
     launch: float = 2.9e-6
+    hop: float = 0.0
     record: float = 0.3e-6
     wait: float = 0.3e-6
     query: float = 0.22e-6
     launch_graph: float = 3e-6
     launch_node: float = 0.0
+    launch_branches: float = 0.0
     launch_workers: float = 9e-6
     build: float = 0.0
     build_node: float = 4.5e-6
     resolve: float = 0.0
+    run: float = 0.0
+    resume: float = 0.0
     emit: float = 0.0
     keep: float = 1e-6
+    keep_polled: float = 1e-6
     track: float = 2e-6
     plan: float = 2e-6
     check: float = 51e-9
     notify: float = 5e-6
     send: float = 0.5e-6
     listed: int = 128
+    compiled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +86,7 @@ class GpuSpec:
         crossing: from the end of a kernel to the start of one that waits for it on another stream.
         spacing: between the starts of any two kernels.
         node: from the end of a node of a graph to the start of the next.
+        join: what it adds that the next node waits for several.
         visible: from the end of work until the host can see it.
         interconnect: for a word from host to device, or back.
         slot: for a window on the GPU to take in or give out a call.
@@ -104,6 +118,7 @@ class GpuSpec:
     crossing: float = 2e-6
     spacing: float = 0.2e-6
     node: float = 0.7e-6
+    join: float = 0.0
     visible: float = 1e-6
     interconnect: float = 1e-6
     slot: float = 50e-9
@@ -165,6 +180,6 @@ class GpuSpec:
 
 
 _TIMES = (
-    *("dispatch", "chain", "mark", "crossing", "spacing", "node", "visible", "interconnect"),
+    *("dispatch", "chain", "mark", "crossing", "spacing", "node", "join", "visible", "interconnect"),
     *("slot", "reset", "admit", "ticket", "release", "shortest"),
 )

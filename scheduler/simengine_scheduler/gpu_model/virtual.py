@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any, Protocol
 
 from ..core.calls import AwaitCounts, Emitter, FixedList, Item, KernelCall
+from ..core.counted import Arrival, Counted, CountedList, Entry
 from ..planning.profiles import Need, Profile
 from .processors import Kernel
 from .recording import LaunchShape, RecordedLaunch, shape_of
@@ -19,6 +20,10 @@ class Target(Protocol):
 
     def issue(self, launch: VirtualLaunch, stream: int) -> None:
         """Put the kernel of a launch on a stream."""
+        ...
+
+    def bind(self, launch: VirtualLaunch) -> int:
+        """Return a number by which compiled code knows a launch."""
         ...
 
 
@@ -48,6 +53,11 @@ class VirtualLaunch:
     def kernel(self) -> Kernel:
         """Return a run of the kernel."""
         return Kernel(self.call, self.shape, self.seconds, self._body)
+
+    def node(self) -> tuple[int, tuple[int, ...], tuple[int, ...], int, int]:
+        """Return what compiled code needs, with the number under which the target knows it for arguments."""
+        assert self.target is not None
+        return 1, (*self.grid, 1, 1), (*self.block, 1, 1), self.shared, self.target.bind(self)
 
     def issue(self, stream: int) -> None:
         """Put the kernel on a stream of the target."""
@@ -94,6 +104,7 @@ class Twins:
         spec: the GPU.
         target: what launches are issued to, if they are issued.
         emitting: called for each item that a generator yields.
+        resuming: called when a generator goes on that has awaited a call.
         checking: called for each call that the executor checks for hazards, just before it gets the call; None for
             executors that check none.
         scripts: how many scripts of fixed lists the executor stores. Calls of fixed lists are checked when their script
@@ -105,18 +116,21 @@ class Twins:
         spec: GpuSpec,
         target: Target | None,
         emitting: Callable[[], None],
+        resuming: Callable[[], None] = lambda: None,
         checking: Callable[[], None] | None = None,
         scripts: int = 0,
     ) -> None:
         self._spec = spec
         self._target = target
         self._emitting = emitting
+        self._resuming = resuming
         self._checking = checking
         self._kept = scripts
         self._scripts: OrderedDict[tuple[FixedList, ...], None] = OrderedDict()  # the scripts that the executor has
         self._calls: dict[KernelCall, KernelCall] = {}
         self._lists: dict[FixedList, FixedList] = {}
         self._real: dict[KernelCall, KernelCall] = {}
+        self._counted: dict[CountedList, CountedList] = {}
 
     def emitters(self, emitters: Iterable[Emitter]) -> list[Any]:
         """Return emitters of twins. What is no emitter is passed on, and the executor refuses it."""
@@ -151,6 +165,8 @@ class Twins:
             if twins is None:
                 twins = self._lists[emitter] = FixedList(map(self._twin, emitter))
             return twins
+        if self._spec.host.compiled and type(emitter) is CountedList:
+            return self._counted_twin(emitter)
         return self._emit(emitter) if hasattr(emitter, "__iter__") else emitter
 
     def _emit(self, emitter: Iterable[Item]) -> Iterator[Any]:
@@ -164,10 +180,31 @@ class Twins:
                     yield self._twin(item)
                 else:
                     yield AwaitCounts(self._twin(item.call)) if isinstance(item, AwaitCounts) else item
+                    if isinstance(item, AwaitCounts):
+                        self._resuming()
         finally:
             close = getattr(items, "close", None)
             if close is not None:
                 close()
+
+    def _counted_twin(self, given: CountedList) -> CountedList:
+        """Return a counted list of twins, which compiled code recognises."""
+        twin = self._counted.get(given)
+        if twin is None:
+            twin = self._counted[given] = CountedList([self._entry(entry) for entry in given.entries])
+        return twin
+
+    def _entry(self, entry: Entry) -> Entry:
+        if isinstance(entry, Arrival):
+
+            def arrive(then: Callable[[], None] = entry.then) -> None:
+                self._emitting()
+                then()
+
+            return Arrival(self._twin(entry.call), arrive, entry.rooms)
+        if isinstance(entry, Counted):
+            return Counted(entry.count, lambda count: self._twin(entry.call(count)), entry.seen)
+        return self._twin(entry)
 
     def _twin(self, call: KernelCall) -> KernelCall:
         twin = self._calls.get(call)

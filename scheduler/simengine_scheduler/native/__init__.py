@@ -15,6 +15,7 @@ plans.h         plans of fixed lists
 issuer.cpp      its functions for Python
 issuer          the same functions in Python
 pieces          the runs of calls in Python
+written         functions of a driver that are written in Python
 programs        lists of which counts choose the calls
 feed.h          which emitter's call is next
 intake.h        numbers and definitions of calls, read from Python's objects

@@ -2,49 +2,24 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..launch.arguments import BufferSet
 from ..native.issuer import Functions
+from ..native.written import WrittenFunctions
 from .fake_device import FakeDevice, FakeLaunch
 
-_STATUS, _NOT_READY = 999, 600
-_INT, _UNSIGNED, _LONG = ctypes.c_int, ctypes.c_uint, ctypes.c_int64
-
-
-class _NodeParameters(ctypes.Structure):
-    """The parameters of a kernel node, as CUDA has them."""
-
-    _fields_ = [("function", _LONG), ("size", _UNSIGNED * 7), ("arguments", _LONG), ("others", _LONG * 3)]
-
-
-_SIGNATURES = {
-    "launch": ctypes.CFUNCTYPE(_INT, _LONG, *[_UNSIGNED] * 7, _LONG, _LONG, _LONG),
-    "record": ctypes.CFUNCTYPE(_INT, _LONG, _LONG),
-    "wait": ctypes.CFUNCTYPE(_INT, _LONG, _LONG, _UNSIGNED),
-    "query": ctypes.CFUNCTYPE(_INT, _LONG),
-    "launch_graph": ctypes.CFUNCTYPE(_INT, _LONG, _LONG),
-    "enable": ctypes.CFUNCTYPE(_INT, _LONG, _LONG, _UNSIGNED),
-    "create_graph": ctypes.CFUNCTYPE(_INT, ctypes.POINTER(_LONG), _UNSIGNED),
-    "add_node": ctypes.CFUNCTYPE(
-        _INT, ctypes.POINTER(_LONG), _LONG, ctypes.POINTER(_LONG), ctypes.c_size_t, ctypes.POINTER(_NodeParameters)
-    ),
-    "instantiate": ctypes.CFUNCTYPE(_INT, ctypes.POINTER(_LONG), _LONG, ctypes.c_ulonglong),
-    "destroy_graph": ctypes.CFUNCTYPE(_INT, _LONG),
-}
+_NOT_READY = 600
 
 
 class CalledDevice(FakeDevice):
-    """A fake device whose launches compiled code can issue. `called` counts the calls of its functions."""
+    """A fake device whose launches compiled code can issue."""
 
     def __init__(self, seed: int = 0, eagerness: float = 0.5) -> None:
         super().__init__(seed, eagerness)
-        self.called = 0
         self._bodies: dict[int, Callable[[], None]] = {}
         self._templates: dict[int, tuple[list[Any], list[tuple[int, ...]]]] = {}  # of graphs that are being built
-        self._raised: Exception | None = None
         doing: dict[str, Callable[..., Any]] = {
             "launch": self._launch,
             "record": self.record,
@@ -57,7 +32,12 @@ class CalledDevice(FakeDevice):
             "instantiate": self._instantiate,
             "destroy_graph": lambda graph: self._templates.pop(graph) and None,
         }
-        self._functions = {name: _SIGNATURES[name](self._caught(do)) for name, do in doing.items()}
+        self._functions = WrittenFunctions(doing)
+
+    @property
+    def called(self) -> int:
+        """How many calls of its functions were made."""
+        return self._functions.called
 
     def launch(
         self, body: Callable[..., None], arguments: Sequence[Any] = (), buffers: BufferSet | None = None
@@ -76,11 +56,11 @@ class CalledDevice(FakeDevice):
 
     def functions(self) -> Functions:
         """Return the addresses of the functions."""
-        return Functions(*(ctypes.cast(each, ctypes.c_void_p).value or 0 for each in self._functions.values()))
+        return self._functions.addresses()
 
     def error(self, status: int) -> Exception:
         """Return what a function raised."""
-        raised, self._raised = self._raised, None
+        raised = self._functions.take_error()
         return raised if raised is not None else super().error(status)
 
     def _launch(self, function: int, *others: int) -> None:
@@ -109,17 +89,6 @@ class CalledDevice(FakeDevice):
         executable[0] = self._handles
         bodies, waits = self._templates[graph]
         self.graphs[self._handles] = bodies, tuple(waits), None
-
-    def _caught(self, do: Callable[..., Any]) -> Callable[..., int]:
-        def called(*arguments: int) -> int:
-            self.called += 1
-            try:
-                return do(*arguments) or 0
-            except Exception as error:  # which cannot pass through compiled code
-                self._raised = error
-                return _STATUS
-
-        return called
 
 
 class _CalledLaunch(FakeLaunch):

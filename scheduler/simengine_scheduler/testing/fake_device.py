@@ -11,6 +11,7 @@ import random
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
+from time import perf_counter
 from typing import Any
 
 from ..launch.arguments import Buffer, BufferSet, Number, Scalar
@@ -50,6 +51,10 @@ class FakeDevice:
         """Make a GPU current. Returns the one before."""
         before, self.gpu = self.gpu, number
         return before
+
+    def now(self) -> float:
+        """Return the time of the host [s]."""
+        return perf_counter()
 
     def gpu_of(self, handle: int) -> int:
         """Return the GPU of a stream or an event."""
