@@ -70,12 +70,13 @@ _H100 = GpuSpec(
         launch_branches=3.4e-6,
         build=10e-6,
         build_node=9e-6,
-        # Measured with a driver that does nothing, on another host: python -m benchmarks.run_costs.
-        run=24e-6,
-        resume=20e-6,
-        emit=0.2e-6,
-        keep=0.25e-6,
-        keep_polled=0.72e-6,
+        # Measured with a driver that does nothing, on another host: benchmarks/results/run_costs_epyc_2_cores.json.
+        run=16e-6,
+        resume=12e-6,
+        keep=0.22e-6,
+        keep_polled=0.51e-6,
+        # What Python's generators take beyond that for an item, on the same host.
+        emit=0.1e-6,
         compiled=True,
     ),
 )

@@ -169,9 +169,8 @@ def test_a_body_that_fails_is_named_and_the_executor_runs_again() -> None:
     chains = Chains(2, 3)
     fails = KernelCall("fails", PythonLaunch(lambda: 1 / 0), (), (), chains.calls[0][0].updates)  # type: ignore[arg-type]
     with make_executor("simulated", segments=chains.segments, gpu="h100", model="streams") as executor:
-        executor.run([[fails], *chains.emitters()])
         with pytest.raises(CallError, match="fails"):
-            executor.synchronize()
+            executor.run([[fails], *chains.emitters()])
         chains.values[:] = 0
         executor.run(chains.emitters())
         executor.synchronize()

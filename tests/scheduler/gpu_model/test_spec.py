@@ -80,5 +80,5 @@ def test_gpus_by_name() -> None:
     assert gpu_named("h200") is GPUS["h200"]
     mine = machine()
     assert gpu_named(mine) is mine
-    with pytest.raises(ValueError, match="unknown GPU 'h900'; choose one of h200, "):
+    with pytest.raises(ValueError, match="unknown GPU 'h900'; choose one of h100, h200, "):
         make_executor("simulated", segments=None, gpu="h900")
