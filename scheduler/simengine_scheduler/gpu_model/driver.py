@@ -235,7 +235,7 @@ class VirtualDriver:
         }
 
     def _launch_piece(self, graph: int, stream: int) -> None:
-        self._spend(self.spec.host.keep * len(self._graphs[graph].makers))
+        self._spend(self.spec.host.keep_piece * len(self._graphs[graph].makers))
         self.launch_graph(graph, stream)
 
     def _create_graph(self, graph: Any, flags: int) -> None:

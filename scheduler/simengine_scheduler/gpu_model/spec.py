@@ -28,8 +28,8 @@ class HostSpec:
         emit: what an emitter takes to yield a call.
         run: what a run takes besides its calls.
         resume: what an executor does before emitters go on whose awaited calls it has seen to end.
-        keep: what an executor does for a call, charged with its launch; on a host with `compiled` also for a call in a
-            graph.
+        keep: what an executor does for a call, charged with its launch.
+        keep_piece: the same for a call of a graph that compiled code launches.
         keep_polled: the same with completion by polling, on a host with `compiled`.
         track: what window, hazard check and choice of a stream add, charged as the call is pulled. For a fixed list it
             is charged once, when its script is made; polling makes no scripts and is charged in every run.
@@ -57,6 +57,7 @@ class HostSpec:
     resume: float = 0.0
     emit: float = 0.0
     keep: float = 1e-6
+    keep_piece: float = 0.0
     keep_polled: float = 1e-6
     track: float = 2e-6
     plan: float = 2e-6
