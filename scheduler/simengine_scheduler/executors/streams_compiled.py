@@ -85,7 +85,7 @@ class CompiledStreams:
     def run_emitters(self, emitters: Iterable[Emitter], home: int, trace: Trace) -> Trace:
         """Issue the calls of emitters."""
         with _Run(self, trace, home, self.options.window) as run:
-            feeder = run.feeder = make_feeder(emitters, run.is_complete)
+            feeder = run.feeder = make_feeder(emitters, run.is_complete, asks=False)
             while True:
                 feeder.take(together(feeder) if run.pieces is None else _BATCH)
                 if feeder.taken:

@@ -72,7 +72,7 @@ _H100 = GpuSpec(
         build_node=9e-6,
         # Measured with a driver that does nothing, on another host: benchmarks/results/run_costs_epyc_2_cores.json.
         run=16e-6,
-        resume=12e-6,
+        resume=10e-6,
         keep=0.22e-6,
         keep_polled=0.51e-6,
         keep_piece=0.08e-6,  # benchmarks/results/piece_costs_epyc_2_cores.json

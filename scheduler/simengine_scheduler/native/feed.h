@@ -10,17 +10,20 @@ namespace issue {
 
 class Feed {
   public:
-    enum Stop { NOTHING = 0, RAISED = 1, OTHER = 2 };  // NOTHING: no emitter has a call. OTHER: `item` is no call.
+    enum Stop { NOTHING = 0, RAISED = 1, OTHER = 2 };  // NOTHING: no emitter has a call. OTHER: see `item`.
 
     // The caller keeps all objects alive that the feed is given. References of its own would hide cycles from Python.
-    Feed(PyObject* call, PyObject* idle) : call_(call), idle_(idle) {}
+    Feed(PyObject* call, PyObject* idle, PyObject* await)
+        : call_(call), idle_(idle), await_(await), name_(PyUnicode_InternFromString("call")) {}
     ~Feed() {
         if (item) Py_DecRef(item);
+        if (name_) Py_DecRef(name_);
     }
 
-    PyObject* item = nullptr;  // that the source whose turn it is has yielded, if it is no call
+    PyObject* item = nullptr;  // what the source whose turn it is has yielded, if it is for Python to deal with
     int64_t idle = 0;          // sources at the end of the turns that had no call
     std::vector<int32_t> from; // the source of each call since this was cleared
+    std::vector<int64_t> awaited;  // of each source that `take` has found to wait: the number of its call, and the source
 
     // Adds a source: an iterator, and a dictionary of the numbers under which it yielded each call last.
     void add(PyObject* items, PyObject* latest) {
@@ -35,8 +38,10 @@ class Feed {
     void join(int32_t source) { turns_.push_back(source); }
 
     // Appends calls to a list until it has `most` or all sources are idle. They are numbered from `*seq` on, which becomes the
-    // number of the following one.
-    Stop take(PyObject* calls, int64_t most, int64_t* seq) {
+    // number of the following one. A source that awaits a call from `issued` on has to wait, as long as there is room to say
+    // so. Of others Python finds out.
+    Stop take(PyObject* calls, int64_t most, int64_t* seq, int64_t issued, size_t room) {
+        awaited.clear();
         for (int64_t count = PyList_Size(calls); count < most && idle < turns();) {
             const int32_t source = turns_.front();
             Owned next(PyIter_Next(sources_[source].items));
@@ -56,6 +61,10 @@ class Feed {
                 idle = 0;
             } else if (type.get() == idle_) {
                 ++idle;
+            } else if (type.get() == await_ && awaited.size() < 2 * room && waits(next.get(), issued)) {
+                turns_.pop_front();
+                if (PyErr_Occurred()) return RAISED;
+                continue;
             } else {
                 if (item) Py_DecRef(item);
                 item = next.get();
@@ -69,11 +78,24 @@ class Feed {
     }
 
   private:
+    // Whether the source whose turn it is awaits a call from `issued` on, which is noted then; or an error has occurred.
+    bool waits(PyObject* item, int64_t issued) {
+        Owned call(PyObject_GetAttr(item, name_));
+        if (!call) return true;
+        PyObject* number = PyDict_GetItemWithError(sources_[turns_.front()].latest, call.get());
+        if (!number) return PyErr_Occurred() != nullptr;
+        const int64_t seq = PyLong_AsLongLong(number);
+        if (seq < issued) return false;
+        awaited.insert(awaited.end(), {seq, turns_.front()});
+        return true;
+    }
+
     struct Source {
         PyObject *items, *latest;
     };
 
-    PyObject *call_, *idle_;  // types
+    PyObject *call_, *idle_, *await_;  // types
+    PyObject* name_;                   // of the attribute of an await that is the call
     std::vector<Source> sources_;
     std::deque<int32_t> turns_;
 };

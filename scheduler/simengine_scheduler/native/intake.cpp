@@ -24,17 +24,20 @@ int32_t intake_numbers(Intake* intake, PyObject* calls, int64_t count, int32_t* 
     return answer;
 }
 
-Feed* feed_make(PyObject* call, PyObject* idle) { return new Feed(call, idle); }
+Feed* feed_make(PyObject* call, PyObject* idle, PyObject* await) { return new Feed(call, idle, await); }
 
 void feed_free(Feed* feed) { delete feed; }
 
 void feed_add(Feed* feed, PyObject* items, PyObject* latest) { feed->add(items, latest); }
 
 // Appends calls to a list, as `Feed::take` does. The state is the number of the following call, the source whose turn it is,
-// how many sources have turns, and how many of them are idle.
+// how many sources have turns, how many of them are idle, the first call that was not issued, for how many awaits there is
+// room, how many were found, and these: the number of the call, and the source that waits for it.
 int32_t feed_take(Feed* feed, PyObject* calls, int64_t most, int64_t* state) {
     feed->idle = state[3];
-    const int32_t stop = feed->take(calls, most, state);
+    const int32_t stop = feed->take(calls, most, state, state[4], static_cast<size_t>(state[5]));
+    state[6] = static_cast<int64_t>(feed->awaited.size() / 2);
+    std::copy(feed->awaited.begin(), feed->awaited.end(), state + 7);
     state[1] = feed->turn();
     state[2] = feed->turns();
     state[3] = feed->idle;

@@ -17,7 +17,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "intake_free": (None, [_POINTER]),
     "intake_forget": (None, [_POINTER]),
     "intake_numbers": (_INT, [_POINTER, _OBJECT, _LONG, _POINTER, _POINTER]),
-    "feed_make": (_POINTER, [_OBJECT, _OBJECT]),
+    "feed_make": (_POINTER, [_OBJECT, _OBJECT, _OBJECT]),
     "feed_free": (None, [_POINTER]),
     "feed_add": (None, [_POINTER, _OBJECT, _OBJECT]),
     "feed_take": (_INT, [_POINTER, _OBJECT, _LONG, _POINTER]),

@@ -198,6 +198,7 @@ class Issuer:
         table = array("q", functions[:5])
         self._handle = self._library.issuer_make(_at(table), streams, window, POLICIES.index(policy), polling, chains)
         self._done = array("q", [0])
+        self._at_done = _at(self._done)
         self._state = array("q", [0] * 6)
 
     def __del__(self) -> None:
@@ -241,7 +242,7 @@ class Issuer:
     def issue(self, numbers: array[int], done: int) -> tuple[Outcome, int]:
         """Issue calls from the one on that is at `done`. Returns how it ended, and how many calls were issued."""
         self._done[0] = done
-        code = self._library.issuer_issue(self._handle, _at(numbers), len(numbers), _at(self._done))
+        code = self._library.issuer_issue(self._handle, numbers.buffer_info()[0], len(numbers), self._at_done)
         return OUTCOMES[code], self._done[0]
 
     def issued(self) -> Outcome:
@@ -252,16 +253,17 @@ class Issuer:
         """With polling, go on until all calls have been issued."""
         return OUTCOMES[self._library.issuer_drain(self._handle)]
 
-    def ended(self, calls: array[int], pieces: int | None = None) -> bytearray | None:
+    def ended(self, calls: array[int], pieces: int | None = None) -> array[int] | None:
         """Return a 1 for each call that has ended and a 0 for others, or None for an error.
 
         Args:
             calls: by position, or by place in the run if they were issued as pieces. They are in the order of issue.
             pieces: the handle of the pieces.
         """
-        out = bytearray(len(calls))
-        at = (ctypes.c_char * len(calls)).from_buffer(out)
-        return out if self._library.issuer_ended(self._handle, pieces, _at(calls), len(calls), at) == 0 else None
+        at, count = calls.buffer_info()
+        out = array("B", bytes(count))
+        answer = self._library.issuer_ended(self._handle, pieces, at, count, out.buffer_info()[0])
+        return out if answer == 0 else None
 
     def complete(self, position: int) -> int:
         """Return 1 if a call of the run is known to be complete, or is found to be so, 0 if not, -1 for an error."""

@@ -16,6 +16,7 @@ PyObject* PyUnicode_InternFromString(const char* text);
 ptrdiff_t PyList_Size(PyObject* list);
 PyObject* PyList_GetItem(PyObject* list, ptrdiff_t index);  // borrowed, as that of a tuple
 PyObject* PyIter_Next(PyObject* iterator);
+PyObject* PyDict_GetItemWithError(PyObject* dictionary, PyObject* key);  // borrowed
 int PyDict_SetItem(PyObject* dictionary, PyObject* key, PyObject* value);
 PyObject* PyLong_FromLongLong(long long value);
 int PyList_Append(PyObject* list, PyObject* item);
