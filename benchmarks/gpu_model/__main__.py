@@ -19,6 +19,7 @@ from typing import Any
 from benchmarks.gpu_model import paper, workers
 from benchmarks.gpu_model.data import Workload, load, together
 from benchmarks.gpu_model.fit import fit, from_costs
+from benchmarks.gpu_model.reasons import reasons
 from benchmarks.gpu_model.report import plot, table, validation_table
 from benchmarks.gpu_model.validation import validate_workload
 from benchmarks.gpu_model.varying import BETWEEN_EVENTS, compared
@@ -92,7 +93,8 @@ def readying(args: argparse.Namespace) -> int:
 def varying(args: argparse.Namespace) -> int:
     """Compare what the model says of lists that vary with what was measured, and print or write the rows."""
     rows = []
-    for row in compared(json.loads(args.lists.read_text()), args.workloads, args.gpu, args.steps):
+    make = reasons if args.reasons else compared
+    for row in make(json.loads(args.lists.read_text()), args.workloads, args.gpu, args.steps):
         print(row, flush=True)
         rows.append(row)
     result = document("benchmarks.gpu_model", rows)
@@ -123,6 +125,7 @@ def main() -> int:
     command.add_argument("--gpu", default="h100", help="preset to check")
     command.add_argument("--workloads", nargs="+", default=[], help="lists; by default all of the result")
     command.add_argument("--steps", type=int, default=30, help="steps whose mean is taken")
+    command.add_argument("--reasons", action="store_true", help="what the lists would take without some costs")
     command.add_argument("--json", type=Path)
     command.set_defaults(run=varying)
     args = parser.parse_args()
