@@ -107,6 +107,10 @@ class HostResident(Resident):
 
     def call(self, kernel: Kernel, slots: list[Argument], worlds_a_block: int = 1) -> None:
         """Carry out one kernel. `worlds_a_block` has no meaning on the host."""
+        function(kernel.name, self.memory.dtype)(self.packed(slots).ctypes.data)
+
+    def packed(self, slots: list[Argument]) -> np.ndarray:
+        """The arguments of a launch as words of eight bytes."""
         words = []
         for slot in slots:
             if isinstance(slot, bytes):
@@ -114,8 +118,7 @@ class HostResident(Resident):
             else:
                 value = self.address(slot) if isinstance(slot, Pointer) else slot or 0
                 words.append(value.to_bytes(8, "little", signed=True))
-        packed = np.frombuffer(b"".join(words), np.uint64)
-        function(kernel.name, self.memory.dtype)(packed.ctypes.data)
+        return np.frombuffer(b"".join(words), np.uint64)
 
 
 @cache

@@ -1,0 +1,114 @@
+"""The CUDA backend's choices, with kernels that run as on a GPU in memory of the host."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+from simengine.backends.block_shape import worlds_of_block
+from simengine.backends.cuda import CudaBackend
+from simengine.backends.host import HostBackend
+from simengine.kernels import cuda_build
+from simengine.kernels.kernel import Kernel
+from simengine_scheduler import HostLaunch
+from simengine_scheduler.launch import BufferSet
+from tests.helpers.cuda_on_host.program import Schedule, program_of
+
+SHARED_OF_BLOCK, SHARED_OF_MULTIPROCESSOR = 232448, 233472
+"""Bytes of shared memory of an H100."""
+
+
+class Built(NamedTuple):
+    """A kernel in a precision, for a number of lanes."""
+
+    kernel: Kernel
+    dtype: str
+    lanes: int
+
+
+class FiberBackend(HostBackend):
+    """Runs the kernel lists of a GPU on the host. `Backend` documents its functions.
+
+    Attributes:
+        how: how steps are issued, "counted" or "ahead".
+        schedule: how the threads of a block take turns.
+        spread: up to this number of blocks, each world has a block of its own.
+        used: names of the kernels that ran.
+    """
+
+    name = "cuda"
+    wide_lanes = CudaBackend.wide_lanes
+    island_lanes = CudaBackend.island_lanes
+    how = "ahead"
+    schedule = Schedule()
+    spread = 1
+    used: ClassVar[set[str]] = set()
+
+    lanes = CudaBackend.lanes
+    registers = CudaBackend.registers
+    matrix_rows = CudaBackend.matrix_rows
+    block_rows = CudaBackend.block_rows
+    dual_rows = CudaBackend.dual_rows
+    solves_by_warps = CudaBackend.solves_by_warps
+    along_branches = CudaBackend.along_branches
+    form_of = CudaBackend.form_of
+
+    def load(self, kernels: Iterable[Kernel], dtype: str, lanes: int, own_tables: bool) -> dict[str, Any]:
+        """Kernels, which are compiled when they run."""
+        return {kernel.name: Built(kernel, dtype, cuda_build.kernel_lanes(kernel, lanes)) for kernel in kernels}
+
+    def launch(
+        self,
+        function: Built,
+        units: int,
+        lanes: int,
+        scratch_bytes: int,
+        args: Sequence[Any],
+        buffers: BufferSet,
+        columns: bool,
+    ) -> HostLaunch:
+        """A launch over `units` groups of lanes, in blocks of one or more."""
+        call = self._call(function, units, lanes, scratch_bytes, columns)
+        launch = HostLaunch(call, args, buffers)
+        call.built = function  # type: ignore[attr-defined]
+        return launch
+
+    def resize(self, launch: HostLaunch, units: int, lanes: int, scratch_bytes: int, packed: bool) -> HostLaunch:
+        """The same kernel and arguments on another grid."""
+        built = launch.function.built  # type: ignore[attr-defined]
+        copy = HostLaunch(self._call(built, units, lanes, scratch_bytes, False), (), launch.buffers)
+        copy._packed = launch._packed
+        return copy
+
+    def _call(self, built: Built, units: int, lanes: int, scratch: int, columns: bool) -> Callable[[Any], None]:
+        most = 1 if lanes > 32 else max(1, min(cuda_build.BLOCK // lanes, SHARED_OF_BLOCK // max(scratch, 1)))
+        worlds = worlds_of_block(units, lanes, scratch, most, self.spread, SHARED_OF_MULTIPROCESSOR)
+
+        def run(slots: Any) -> None:
+            self.used.add(built.kernel.name)
+            program = program_of(*built)
+            address = int(ctypes.cast(slots, ctypes.c_void_p).value or 0)
+            if columns:
+                program.run(address, units, (cuda_build.SCAN_LANES, 1), 0, self.schedule)
+            else:
+                blocks = max(1, -(-units // worlds))
+                program.run(address, blocks, (lanes, worlds), worlds * scratch, self.schedule)
+
+        return run
+
+    def executor_options(self, name: str, num_shards: int) -> dict[str, Any]:
+        """Those of the host."""
+        return {"device": "host", "window": 32}
+
+    def executor_for(self, by_islands: bool) -> str:
+        """`serial`, since the programs of kernels have state of their own."""
+        return "serial"
+
+    def emission(self, executor: str, options: Mapping[str, Any], by_islands: bool) -> str:
+        """As the class says; steps by islands wait for counts."""
+        return "counted" if by_islands else self.how
+
+    def shards_for(self, num_worlds: int, executor: str, emission: str) -> int:
+        """One."""
+        return 1
