@@ -8,6 +8,7 @@
     jax_engine    `JaxEngine`: compiled JAX functions on backend "jax"
     jax_batch     the functions of all worlds that `JaxEngine` compiles
     jax_step      `make_step` and `make_forward`: one world, as pure functions
+    jax_arguments checks of what is given to them
     jax_params    parameters of single worlds in JAX, and `make_params`
 
 The engines know groups by number. `Simulation` and `Group` check all arguments before an engine receives them.

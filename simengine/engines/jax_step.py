@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from simengine.engines.jax_arguments import check_shapes
 from simengine.engines.jax_params import Params, of_world
 from simengine.model.model import Model, table_of
 from simengine.model.model_table import ModelTable
@@ -128,6 +129,7 @@ def make_forward(model: Model | ModelTable) -> Callable[..., Fields]:
     table = table_of(model).with_candidates()
 
     def forward(state: State, ctrl: jax.Array, params: Params | None = None) -> Fields:
+        check_shapes(table, state, ctrl)
         return _forward(of_world(table, params), state, ctrl)
 
     return forward
@@ -155,6 +157,7 @@ def make_step(model: Model | ModelTable, derived: bool = False) -> Callable[...,
     integrate = _rk4_step if table.opt_integrator == "rk4" else _single_step
 
     def step(state: State, ctrl: jax.Array, params: Params | None = None) -> Any:
+        check_shapes(table, state, ctrl)
         following, fields = integrate(of_world(table, params), state, ctrl)
         return (following, fields) if derived else following
 

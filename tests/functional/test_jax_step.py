@@ -4,6 +4,7 @@ tests, `test_gradients.py`."""
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +12,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from simengine.engines.jax_step import State, initial_state, make_step
+from simengine.engines.jax_step import State, initial_state, make_forward, make_step
 from simengine.model import load_table
 from tests.helpers.oracle import Sample, collect, error, oracle_model, quick_jit, states_of
 from tests.models import ALL, compile_model
@@ -159,6 +160,28 @@ def test_initial_state_is_the_reference_at_rest() -> None:
     assert state.qvel.shape == (14,)
     assert state.xfrc_applied.shape == (model.nbody, 6)
     assert float(state.time) == 0
+
+
+@pytest.mark.parametrize("make", [make_step, make_forward])
+@pytest.mark.parametrize(
+    ("changes", "ctrl", "message"),
+    [
+        ({}, jnp.zeros(3), r"ctrl has shape \(3,\), expected \(1,\); vmap"),
+        ({}, 0.5, r"ctrl has shape \(\), expected \(1,\)"),
+        ({"qpos": jnp.zeros((4, 2))}, jnp.zeros(1), r"qpos has shape \(4, 2\), expected \(2,\); vmap"),
+        ({"xfrc_applied": jnp.zeros(6)}, jnp.zeros(1), r"xfrc_applied has shape \(6,\), expected \(3, 6\)"),
+    ],
+)
+def test_wrong_shapes_are_named(make: Any, changes: dict[str, jax.Array], ctrl: Any, message: str) -> None:
+    _, model = oracle_model("inverted_pendulum")
+    with pytest.raises(ValueError, match=message):
+        make(model)(initial_state(model)._replace(**changes), ctrl)
+
+
+def test_a_state_of_another_kind_is_refused() -> None:
+    _, model = oracle_model("inverted_pendulum")
+    with pytest.raises(TypeError, match=r"the state is a dict; give a simengine\.State"):
+        make_step(model)({"qpos": jnp.zeros(2)}, jnp.zeros(1))
 
 
 def test_rollout_under_jit_vmap_and_scan_equals_single_steps() -> None:
