@@ -95,37 +95,36 @@ def test_scratch_is_reused_by_items_that_are_not_alive_together() -> None:
     assert SMOOTH.plan_scratch(model, 0, False).words < total
 
 
-@every_kernel
-def test_parameters_are_unique_and_cover_every_field(kernel: Kernel) -> None:
-    names = [p.split()[-1].lstrip("*") for p in parameters(kernel)]
-    assert len(set(names)) == len(names)
-    used = {name for stage in kernel.stages for name in stage.fields}
-    assert used <= set(names)
-    for name in (*kernel.produced, *kernel.updates):
-        kind = "int" if FIELD[name].kind == "int" else "real"
-        assert f"{kind}* {name}" in parameters(kernel)
-    for name in kernel.reads:
-        assert any(p.startswith("const") and p.endswith(f"* {name}") for p in parameters(kernel))
+def test_parameters_are_unique_and_cover_every_field() -> None:
+    for kernel in ALL:
+        names = [p.split()[-1].lstrip("*") for p in parameters(kernel)]
+        assert len(set(names)) == len(names), kernel.name
+        used = {name for stage in kernel.stages for name in stage.fields}
+        assert used <= set(names), kernel.name
+        for name in (*kernel.produced, *kernel.updates):
+            kind = "int" if FIELD[name].kind == "int" else "real"
+            assert f"{kind}* {name}" in parameters(kernel), kernel.name
+        for name in kernel.reads:
+            assert any(p.startswith("const") and p.endswith(f"* {name}") for p in parameters(kernel)), kernel.name
+
+
+def test_a_field_has_one_role() -> None:
+    for kernel in ALL:
+        roles = [*kernel.reads, *kernel.produced, *kernel.updates]
+        assert len(set(roles)) == len(roles), kernel.name
+        assert not set(kernel.addresses) & set(roles), kernel.name
 
 
 @every_kernel
-def test_a_field_has_one_role(kernel: Kernel) -> None:
-    roles = [*kernel.reads, *kernel.produced, *kernel.updates]
-    assert len(set(roles)) == len(roles)
-    assert not set(kernel.addresses) & set(roles)
-
-
-@every_kernel
-@pytest.mark.parametrize("target", ["cuda", "host"])
-def test_source_defines_the_entry_point_once_and_every_body(kernel: Kernel, target: str) -> None:
-    source = host_source(kernel) if target == "host" else kernel_source(kernel, target)
-    assert len(re.findall(rf'extern "C" .*\b{kernel.name}\(', source)) == 1
-    flat = re.sub(r"\s+", "", re.sub(r"//.*", "", source))
-    for stage in kernel.stages:
-        # a body that reads inertia however it is stored names it qM
-        signatures = {body_signature(stage), body_signature(stage).replace("qM_blocks", "qM")}
-        assert sum(flat.count(re.sub(r"\s+", "", signature)) for signature in signatures) == 1
-    assert "#pragma once" not in source
+def test_source_defines_the_entry_point_once_and_every_body(kernel: Kernel) -> None:
+    for source in (host_source(kernel), kernel_source(kernel, "cuda")):
+        assert len(re.findall(rf'extern "C" .*\b{kernel.name}\(', source)) == 1
+        flat = re.sub(r"\s+", "", re.sub(r"//.*", "", source))
+        for stage in kernel.stages:
+            # a body that reads inertia however it is stored names it qM
+            signatures = {body_signature(stage), body_signature(stage).replace("qM_blocks", "qM")}
+            assert sum(flat.count(re.sub(r"\s+", "", signature)) for signature in signatures) == 1
+        assert "#pragma once" not in source
     assert all(path.exists() for path in stage_sources(kernel))
 
 

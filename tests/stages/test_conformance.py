@@ -43,7 +43,7 @@ from tests.stages.harness_chain import (
     serves,
     single,
 )
-from tests.stages.harness_expected import Fields, expected, in_mujoco, is_implied, owner
+from tests.stages.harness_expected import Fields, expected, in_mujoco, is_implied, owner, runs_alone
 from tests.stages.harness_mujoco import mujoco_expected, sensor_entries, stepped
 from tests.stages.special_positions import SPECIAL
 
@@ -229,7 +229,12 @@ def _worlds(memory: Memory, name: str) -> np.ndarray:
 def marks_of(name: str, stage: Stage) -> list[pytest.MarkDecorator]:
     """Where other comparisons imply that of a kernel and its JAX form, or it takes a program of JAX that no other test
     of the first stage takes, it is in the second stage."""
-    return [pytest.mark.slow] if is_implied(name, stage) or name not in COMPILED_IN_JAX else []
+    compiled = FORMS_ALONE if runs_alone(stage) else COMPILED_IN_JAX
+    return [pytest.mark.slow] if is_implied(name, stage) or name not in compiled else []
+
+
+FORMS_ALONE = ("pile", "actuators", "ropes", "ragdoll", "glider", "linkage")
+"""Models on which every JAX form that runs alone has work to do."""
 
 
 @pytest.mark.parametrize(
@@ -353,3 +358,8 @@ def test_the_sample_covers_every_kind_of_contact_and_row() -> None:
     total = sum((coverage(name) for name in MODELS), start=coverage(MODELS[0]))
     assert all(total[kind] >= 20 for kind in (*COMMON_PAIRS, "limits", "tendon limits", "in gap")), total
     assert all(min(arena_sizes(name)) > 0 for name in MODELS)
+
+
+def test_every_jax_form_that_runs_alone_has_a_model() -> None:
+    kept = {stage for name, stage, _ in ON_MODELS if not marks_of(name, stage)}
+    assert {stage for name, stage, _ in ON_MODELS if runs_alone(stage) and not is_implied(name, stage)} <= kept
