@@ -29,6 +29,7 @@ from simengine_scheduler.core import Cost, Tag
 from simengine_scheduler.launch import Buffer
 
 _PROGRESS = ("progress", "progress_host")
+_FINER = 512  # units beyond which there are four sizes between two powers of two
 
 
 class EmittedCall(NamedTuple):
@@ -298,9 +299,18 @@ def rounded(units: int, most: int | None) -> int:
         units: how many there are, at least 1.
         most: the largest number that there may be; None if it is not known.
     """
-    step = 1 << max(0, (units - 1).bit_length() - (3 if units > 512 else 0))
-    up = -(-units // step) * step
+    up = rounded_alike(units)[-1]
     return up if most is None else min(up, most)
+
+
+def rounded_alike(units: int) -> range:
+    """The numbers of units that are rounded to the same number, which is the last of them."""
+    if units > _FINER:
+        step = 1 << (units - 1).bit_length() - 3
+        up = -(-units // step) * step
+        return range(up - step + 1, up + 1)
+    up = 1 << (units - 1).bit_length()
+    return range(up // 2 + 1, up + 1)
 
 
 class SizedCall:
@@ -349,3 +359,7 @@ class SizedCall:
         Numbers that are close have the same call, so that an executor may keep graphs of what varies.
         """
         return self.sized(rounded(units, self._most))
+
+    def alike(self, units: int) -> range:
+        """The numbers that have the same call as `units` when they are counted."""
+        return rounded_alike(units)

@@ -41,7 +41,8 @@ class CountedSteps:
                 entries.append(item.call.sized(item.units))
             else:
                 row, first = store.host_counts(item.counted.table)[place], item.counted.first
-                entries.append(Counted(row[first : first + 1], item.call.counted, self._seen[number : number + 1]))
+                found, seen = row[first : first + 1], self._seen[number : number + 1]
+                entries.append(Counted(found, item.call.counted, seen, item.call.alike))
         self.list = CountedList(entries)
 
     def log(self) -> list[EmittedCall]:

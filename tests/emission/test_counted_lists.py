@@ -110,3 +110,12 @@ def test_counts_that_are_close_have_the_same_call() -> None:
     large = [calls.rounded(units, None) for units in range(513, 100_000)]
     assert all(units <= up < 1.25 * units for units, up in enumerate(large, 513))
     assert len(set(large)) < 40
+
+
+def test_all_counts_that_have_the_same_call_are_told_at_once() -> None:
+    sizes = {units: calls.rounded(units, None) for units in range(1, 5000)}
+    for units, up in sizes.items():
+        alike = calls.rounded_alike(units)
+        assert units in alike
+        assert [sizes.get(other, up) for other in alike] == [up] * len(alike)
+        assert sizes.get(alike.start - 1) != up != calls.rounded(alike.stop, None)

@@ -180,6 +180,32 @@ class _Refused:
         raise ValueError("no")
 
 
+@pytest.mark.parametrize("name", ["serial", "streams", "polling"])
+def test_python_is_asked_for_one_of_the_counts_that_are_alike(name: str) -> None:
+    device, table, count, asked, done = CalledDevice(2), Segments(), np.zeros(1, np.int32), list[int](), list[int]()
+    where, counts = (table.intern("x"),), iter([3, 2, 4, 1, 7, 0, 8, 6, 3, 5])
+    number = KernelCall("number", device.launch(lambda: count.fill(next(counts))), (), where)
+    calls = [KernelCall(f"up to {2**k}", device.launch(partial(done.append, 2**k)), where, ()) for k in range(4)]
+
+    def call(found: int) -> KernelCall:
+        asked.append(found)
+        return calls[(found - 1).bit_length()]
+
+    def alike(found: int) -> range:
+        up = 1 << (found - 1).bit_length()
+        return range(up // 2 + 1, up + 1)
+
+    counted = CountedList([number, Arrival(number, lambda: None), Counted(count, call, None, alike)])
+    options: dict[str, Any] = {"device": "cuda", "completion": "polling" if name == "polling" else "events"}
+    spec = {"segments": table, "driver": device, "stream": 0}
+    with make_executor(name.replace("polling", "streams"), **spec, **options) as executor:
+        for _ in range(10):
+            executor.run([counted])
+            executor.synchronize()
+    assert asked == [3, 2, 1, 7]
+    assert done == [4, 2, 4, 1, 8, 8, 8, 4, 8]
+
+
 class Roomy(Work):
     """Looks after its counts only if they have no room, which grows then, as an arena does."""
 

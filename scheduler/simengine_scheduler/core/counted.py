@@ -25,11 +25,14 @@ class Counted:
         count: (1,) int32, in memory that the host sees. It is read when the entry has its turn.
         call: the call for a count. It is asked again for the same count, and returns the same call then.
         seen: (1,) int32, the count that was found when the entry had its turn last; None if nobody asks for it.
+        alike: the counts that have the same call as a count, which is among them. Compiled code then asks for the call
+            of only one of them. None: each count may have a call of its own.
     """
 
     count: np.ndarray
     call: Callable[[int], KernelCall]
     seen: np.ndarray | None = None
+    alike: Callable[[int], range] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -112,14 +112,15 @@ class CompiledLists:
         own.moves = moves
 
     def look_up(self, own: Known, entry: int, count: int) -> None:
-        """Give a counted entry its call for a count."""
+        """Give a counted entry its call for a count, and for those that have the same."""
         counted = own.given.entries[entry]  # type: ignore[union-attr]
         assert isinstance(counted, Counted)
         call = counted.call(count)
         own.add(call)
         (number,) = self.calls.numbers([call])
         self.calls.hand_over()
-        self.programs.set(own.tables[entry], count, number)
+        alike = range(count, count + 1) if counted.alike is None else counted.alike(count)
+        self.programs.set(own.tables[entry], alike, number)
 
     def _make(self, given: CountedList | FixedList) -> Known:
         own = Known(given)

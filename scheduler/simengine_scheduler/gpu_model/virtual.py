@@ -203,7 +203,7 @@ class Twins:
 
             return Arrival(self._twin(entry.call), arrive, entry.rooms)
         if isinstance(entry, Counted):
-            return Counted(entry.count, lambda count: self._twin(entry.call(count)), entry.seen)
+            return Counted(entry.count, lambda count: self._twin(entry.call(count)), entry.seen, entry.alike)
         return self._twin(entry)
 
     def _twin(self, call: KernelCall) -> KernelCall:

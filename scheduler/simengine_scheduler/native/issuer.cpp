@@ -219,8 +219,9 @@ int32_t programs_add(Programs* programs, const int64_t* words, int64_t entries) 
 
 int32_t programs_add_table(Programs* programs) { return programs->add_table(); }
 
-void programs_set(Programs* programs, int32_t table, int32_t count, int32_t number) {
-    programs->set(table, count, number);
+// Sets the call for counts from `first` up to `end`, which is not among them.
+void programs_set(Programs* programs, int32_t table, int32_t first, int32_t end, int32_t number) {
+    programs->set(table, first, end, number);
 }
 
 void programs_forget(Programs* programs) { programs->forget(); }

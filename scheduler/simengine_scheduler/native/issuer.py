@@ -111,7 +111,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "programs_free": (None, [_POINTER]),
     "programs_add": (_INT, [_POINTER, _POINTER, _LONG]),
     "programs_add_table": (_INT, [_POINTER]),
-    "programs_set": (None, [_POINTER, _INT, _INT, _INT]),
+    "programs_set": (None, [_POINTER, _INT, _INT, _INT, _INT]),
     "programs_forget": (None, [_POINTER]),
     "programs_begin": (None, [_POINTER, _POINTER, _LONG, _LONG, _POINTER, _POINTER]),
     "programs_run": (_INT, [_POINTER, _POINTER, _LONG]),

@@ -58,10 +58,10 @@ class Programs {
         return static_cast<int32_t>(tables.size()) - 1;
     }
 
-    void set(int32_t table, int32_t count, int32_t number) {
+    void set(int32_t table, int32_t first, int32_t end, int32_t number) {
         std::vector<int32_t>& numbers = tables[table];
-        if (count >= static_cast<int32_t>(numbers.size())) numbers.resize(count + 1, -1);
-        numbers[count] = number;
+        if (end > static_cast<int32_t>(numbers.size())) numbers.resize(end, -1);
+        std::fill(numbers.begin() + first, numbers.begin() + end, number);
     }
 
     void forget() {

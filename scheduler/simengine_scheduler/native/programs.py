@@ -80,9 +80,9 @@ class Programs:
         """Add a table of the calls of a counted entry, which is empty, and return its number."""
         return int(self._library.programs_add_table(self._handle))
 
-    def set(self, table: int, count: int, number: int) -> None:
-        """Set the call for a count."""
-        self._library.programs_set(self._handle, table, count, number)
+    def set(self, table: int, counts: range, number: int) -> None:
+        """Set the call for some counts."""
+        self._library.programs_set(self._handle, table, counts.start, counts.stop, number)
 
     def forget(self) -> None:
         """Forget all programs and tables."""

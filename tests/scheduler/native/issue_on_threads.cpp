@@ -330,7 +330,7 @@ void counted(std::mt19937& draw) {
     for (int32_t list = 0; list < lists; ++list) {
         between[list] = below(3);
         tables[list] = programs.add_table();
-        for (int32_t k = 1; k < 4; ++k) programs.set(tables[list], k, static_cast<int32_t>(define(list, false, 100 + k)));
+        for (int32_t k = 1; k < 4; ++k) programs.set(tables[list], k, k + 1, static_cast<int32_t>(define(list, false, 100 + k)));
         // every second list goes on by itself if its count is at most 2
         rooms[list] = {1, handle_of(&counts[list]), 1, handle_of(&room)};
         std::vector<int64_t> words = {issue::Entry::CALL, define(list, true, 0), 0, 0, 0};
