@@ -1,8 +1,9 @@
 """Measures what calls of CUDA's driver take: `python -m benchmarks.driver_costs --json FILE`.
 
 Compiled code calls the driver with an empty kernel, on eight streams in turn: launches of kernels, of graphs of calls
-in a row, and of graphs with four calls side by side; what orders streams; and the same by several threads. A row has
-the median and the least time of a call over fifteen repeats [us].
+in a row, and of graphs with four calls side by side; what orders streams; what differs in a list, where streams and
+graphs change and the host waits in between; and launches by several threads. A row has the median and the least time of
+a call over fifteen repeats [us].
 """
 
 from __future__ import annotations

@@ -81,6 +81,7 @@ class Costs {
         written();
         for (int calls : {1, 2, 4, 8, 16, 32}) graphs(calls, 1);
         for (int calls : {4, 16, 64}) graphs(calls, 4);
+        in_lists();
         for (int number : {1, 2, 4, 8}) {
             threads("launch a kernel", number, [&](int stream, int) { launch(stream); });
             std::vector<Graph> kept = several(4, 1, 2 * STREAMS);
@@ -190,6 +191,56 @@ class Costs {
             const NodeParameters given = parameters(1 + i / STREAMS % 2);
             driver_.set_node(kept[i % STREAMS].executable, kept[i % STREAMS].nodes[0], &given);
             launch_graph(i);
+        });
+    }
+
+    // What lists do between launches: streams that stay or change, graphs that take turns, and waits of the host.
+    void in_lists() {
+        auto on = [&](int stream) {
+            driver_.launch(kernel_, 1, 1, 1, 32, 1, 1, 0, streams_[stream], arguments_, nullptr);
+        };
+        host("launch a kernel on the same stream as before", [&](int) { on(0); });
+        host("launch a kernel on one of two streams in turn", [&](int i) { on(i % 2); });
+        for (int width : {1, 4}) {
+            const std::string of = width == 1 ? " of 8 calls in a row" : " of 8 calls, 4 side by side";
+            std::vector<Graph> kept = several(8, width, STREAMS);
+            auto graph = [&](int which, int stream) {
+                driver_.launch_graph(kept[which % STREAMS].executable, streams_[stream % STREAMS]);
+            };
+            host("launch the same graph" + of + " on the same stream", [&](int) { graph(0, 0); });
+            host("launch one of two graphs" + of + " in turn on the same stream", [&](int i) { graph(i % 2, 0); });
+            host("launch a graph" + of + " on another stream than the last time",
+                 [&](int i) { graph(i, i / STREAMS + i); });
+            host("launch a graph" + of + " and a kernel behind it", [&](int i) {
+                graph(i, i);
+                on(i % STREAMS);
+            });
+            whole("two graphs" + of + ", the second when the host has seen the end of the first", [&] {
+                graph(0, 0);
+                record(0);
+                while (driver_.query(events_[0]) == NOT_READY) {}
+                graph(1, 0);
+            });
+            whole("two graphs" + of + ", one behind the other", [&] {
+                graph(0, 0);
+                graph(1, 0);
+            });
+        }
+        whole("two kernels, the second when the host has seen the end of the first", [&] {
+            on(0);
+            record(0);
+            while (driver_.query(events_[0]) == NOT_READY) {}
+            on(0);
+        });
+        whole("two kernels, one behind the other", [&] {
+            on(0);
+            on(0);
+        });
+        whole("two kernels, the second on another stream behind an event", [&] {
+            on(1);
+            driver_.record(events_[1], streams_[1]);
+            driver_.wait(streams_[0], events_[1], 0);
+            on(0);
         });
     }
 
