@@ -79,8 +79,7 @@ def arguments(call: KernelCall) -> set[str]:
     return {argument.name for argument in given if isinstance(argument, Buffer)}
 
 
-@pytest.mark.parametrize("model", ["ant", "pile"])
-@pytest.mark.parametrize("emission", ["counted", "stages"])
+@pytest.mark.parametrize(("model", "emission"), [("ant", "counted"), ("ant", "stages"), ("pile", "counted")])
 def test_whoever_uses_an_arena_has_ended_when_it_may_move(model: str, emission: str) -> None:
     """An arena moves behind a wait. So the awaited call must come after all earlier calls that take the arena."""
     source = ant() if model == "ant" else load_model(OWN["pile"])
