@@ -44,7 +44,10 @@ class Buffer:
         self.nbytes = nbytes
 
     def rebind(self, ptr: int, nbytes: int) -> None:
-        """Move the buffer. Launches issued afterwards use the new address; launches issued before keep the old one."""
+        """Move the buffer. Launches issued afterwards use the new address; launches issued before keep the old one.
+
+        Await calls that use the old memory first. A call that still waits in an executor's window is issued later.
+        """
         self.ptr = ptr
         self.nbytes = nbytes
         self._owner.note_move()
