@@ -154,9 +154,9 @@ _MOST_BLOCK_DOFS = 640
 _MOST_BLOCK_WORDS = 4096
 """Words of the inertia by blocks, above which it and its factor of a tile would fill the second-level cache."""
 
-MOST_SOLVED_DOFS = 32
-"""Models with more dofs are solved world by world: a row of the Hessian fills a vector, and rows of contacts have few
-entries, which differ between worlds."""
+MOST_SOLVED_DOFS = 20
+"""Models with more dofs are solved world by world: rows of the Hessian nearly fill vectors, and rows of contacts have
+few entries, which differ between worlds."""
 
 
 def has_tiles(model: ModelTable) -> bool:

@@ -26,12 +26,12 @@ DEVICE int places_of_island(const int* efc_island, const int* list, int most) {
 
 // Whether the vectors serve the rows of a world: every island has few.
 DEVICE bool in_vectors(const Model& m, const Rows& rows, const int* efc_island, const int* efc_order) {
-  if (m.nv() > MOST_VECTOR_DOFS || m.opt_iterations() > MOST_KEPT_SWEEPS) return false;
+  if (m.nv() > MOST_VECTOR_DOFS) return false;
   for (int begin = 0; begin < rows.n && efc_island[efc_order[begin]] <= m.ntree();) {
     const int end = begin + places_of_island(efc_island, efc_order + begin, rows.n - begin);
     int number = 0;
     for (; begin < end; ++begin) number += rows_together(m, rows, efc_order[begin]);
-    if (number > MOST_VECTOR_ROWS) return false;
+    if (number > MOST_VECTOR_ROWS || number * m.opt_iterations() > MOST_KEPT_PLACES) return false;
   }
   return true;
 }
@@ -120,7 +120,8 @@ DEVICE int islands_in_vectors(const Model& m, const DenseDual& d, const real* qM
     for (int k = begin; k < end; ++k) rows += rows_together(m, d.rows, efc_order[k]);
     given.trace = 0;
     for (int v = 0; v < nv; ++v) given.trace += island_of[m.dof_treeid()[v]] == island ? qM[v * nv + v] : R(0.0);
-    const auto solve = rows <= 16 ? pgs_in_vectors<16> : rows <= 32 ? pgs_in_vectors<32> : pgs_in_vectors<64>;
+    const auto small = rows <= 16 ? pgs_in_vectors<16> : rows <= 32 ? pgs_in_vectors<32> : pgs_in_vectors<64>;
+    const auto solve = rows <= 64 ? small : rows <= 128 ? pgs_in_vectors<128> : pgs_in_vectors<256>;
     const int number = solve(m, d.rows, efc_order + begin, end - begin, given, d.force, efc_Y, efc_b, efc_diagAR,
                              efc_weight, d.before);
     most = number > most ? number : most;

@@ -90,7 +90,9 @@ struct VectorRows {
     }
     for (int r = 0; r < n; ++r) {
       Row sum = {};
-      for (int v = 0; v < nv; ++v) add(sum, entry(Y[v], r), Y[v]);
+      for (int v = 0; v < nv; ++v) {
+        if (entry(Y[v], r) != 0) add(sum, entry(Y[v], r), Y[v]);
+      }
       entry(sum, r) += entry(regularisation, r);
       for (int q = 0; q < VECTORS; ++q) A[r][q] = sum[q];
       entry(diagonal, r) = entry(sum, r);

@@ -3,9 +3,9 @@
 #pragma once
 
 #if defined(VECTOR_BYTES) && !defined(TILE) && !defined(UNIT_ISLAND) && LANES == 1
-#define MOST_VECTOR_ROWS 64
+#define MOST_VECTOR_ROWS 256
 #define MOST_VECTOR_DOFS 64
-#define MOST_KEPT_SWEEPS 1000
+#define MOST_KEPT_PLACES 64000  // of all sweeps over as many rows
 
 // The order in which each sweep visits n places, which depends on n alone. Orders are kept by the calling thread.
 struct SweepOrders {
