@@ -25,16 +25,6 @@ DEVICE void cross_forces(Eight* out, const A* v, const B* f) {
   crosses(out + 3, v, f + 3);
 }
 
-// See inert_mul.
-DEVICE void inert_muls(Eight* out, const real* i, const Eight* v) {
-  out[0] = i[0] * v[0] + i[3] * v[1] + i[4] * v[2] - i[8] * v[4] + i[7] * v[5];
-  out[1] = i[3] * v[0] + i[1] * v[1] + i[5] * v[2] + i[8] * v[3] - i[6] * v[5];
-  out[2] = i[4] * v[0] + i[5] * v[1] + i[2] * v[2] - i[7] * v[3] + i[6] * v[4];
-  out[3] = i[8] * v[1] - i[7] * v[2] + i[9] * v[3];
-  out[4] = i[6] * v[2] - i[8] * v[0] + i[9] * v[4];
-  out[5] = i[7] * v[0] - i[6] * v[1] + i[9] * v[5];
-}
-
 // The change of the inertial force on a body under unit changes of its velocity: row i of a 6 x 6 matrix has entry i of
 // each. See coriolis_change.
 DEVICE_CALL void coriolis_map(const real* inertia, const real* vel, real* map) {
@@ -48,11 +38,11 @@ DEVICE_CALL void coriolis_map(const real* inertia, const real* vel, real* map) {
   crosses(turned + 3, x, vel + 3);
   crosses(moved, x + 3, vel);
   for (int i = 0; i < 3; ++i) turned[3 + i] += moved[i];
-  inert_muls(a, inertia, turned);
+  inert_mul(a, inertia, turned);
   inert_mul(momentum, inertia, vel);
   cross_forces(c, x, momentum);
   for (int i = 0; i < 6; ++i) a[i] += c[i];
-  inert_muls(turned, inertia, x);
+  inert_mul(turned, inertia, x);
   cross_forces(c, vel, turned);
   for (int i = 0; i < 6; ++i) store_eight(map + 6 * i, Eight{} - (a[i] + c[i]), 6);
 }

@@ -110,8 +110,9 @@ DEVICE void mat_col(real* out, const real* m, int col) {
   out[2] = m[6 + col];
 }
 
-// Inertia times motion vector.
-DEVICE void inert_mul(real* out, const real* i, const real* v) {
+// Inertia times motion vector, or several motion vectors as vectors of the host.
+template <class Entry>
+DEVICE void inert_mul(Entry* out, const real* i, const Entry* v) {
   out[0] = i[0] * v[0] + i[3] * v[1] + i[4] * v[2] - i[8] * v[4] + i[7] * v[5];
   out[1] = i[3] * v[0] + i[1] * v[1] + i[5] * v[2] + i[8] * v[3] - i[6] * v[5];
   out[2] = i[4] * v[0] + i[5] * v[1] + i[2] * v[2] - i[7] * v[3] + i[6] * v[4];
