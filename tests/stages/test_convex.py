@@ -92,6 +92,15 @@ def test_single_contacts_are_half_way_between_the_surfaces() -> None:
     assert min(met[k] for k, pair in enumerate(PAIRS) if "plane" not in pair) > 100, met
 
 
+def test_normals_in_float32_are_those_of_float64() -> None:
+    """Also where depths in float32 do not tell whether an edge, a face or a cap touches or only what is beside it."""
+    mj, qpos = copy(model(0.0)), drawn(800, seed=8)
+    mj.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_MULTICCD
+    for fine, coarse in zip(by_host(mj, qpos, "float64"), by_host(mj, qpos, "float32"), strict=True):
+        assert fine.geoms.tolist() == coarse.geoms.tolist()
+        np.testing.assert_allclose(coarse.frame[:, :3], fine.frame[:, :3], rtol=0, atol=5e-5)
+
+
 def test_what_hovers_above_a_wide_box_is_above_its_side_in_float32() -> None:
     """Points of cores that almost touch differ by little more than rounding, so their difference is no good normal."""
     mj = mujoco.MjModel.from_xml_string(

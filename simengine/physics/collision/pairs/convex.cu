@@ -41,7 +41,13 @@ DEVICE real exact_normal(const Difference& d, const Simplex& simplex, real* norm
     return reach(d, normal);
   }
 #endif
+#if SETTLES
+  real h = polish(d, simplex, normal, kinks);
+  if (is_smooth(d)) settle(d, &h, normal, kinks);
+  return h;
+#else
   return polish(d, simplex, normal, kinks);
+#endif
 }
 
 // The contact along the normal that a search found, and the kinks that belong to it. Returns false if the distance is
