@@ -11,6 +11,9 @@ struct Shape {
   real pos[3];                     // centre [m]
   real box[3], round[3], radius;   // half sides, half axes of the ellipsoid, radius of the ball [m]
   Hull hull;                       // vertices of a mesh, none for other shapes
+#if !SIMENGINE_GPU
+  const real* half;                // half sides of the box around it that has its orientation; null if not known
+#endif
 #ifdef MATRIX_VECTORS
   Four row[3], column[3], place;   // of the orientation, and the centre
 #endif
@@ -20,6 +23,7 @@ struct Shape {
 DEVICE void placed(Shape& s) {
 #if !SIMENGINE_GPU
   s.hull.last = -1;
+  s.half = nullptr;
 #endif
 #ifdef MATRIX_VECTORS
   s.row[0] = load_four(s.mat);
@@ -44,6 +48,9 @@ DEVICE Shape shape_of(const Model& m, int geom, const real* size, const real* po
   s.radius = type == GEOM_SPHERE || type == GEOM_CAPSULE ? size[0] : R(0.0);
   s.hull = hull_of(m, geom);
   placed(s);
+#if !SIMENGINE_GPU
+  s.half = m.geom_aabb() + 6 * geom + 3;
+#endif
   return s;
 }
 

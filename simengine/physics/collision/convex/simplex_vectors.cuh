@@ -147,6 +147,27 @@ DEVICE void end_corners(const Corners& c, Simplex& s) {
   }
 }
 
+// Whether the cores are certainly farther apart than `most`, because a plane perpendicular to an axis of a shape lies
+// between them: the axis along which the other's centre is farthest beyond the shape's own box. Boxes around both geoms
+// are looked at before, but a curved surface is far inside the corners of its box.
+DEVICE bool apart_along_axis(const Difference& d, const Shape& s, const Shape& other, real most) {
+  if (!s.half || !other.half) return false;
+  real between[3], local[3], dir[3], w[3];
+  for (int i = 0; i < 3; ++i) between[i] = d.b.pos[i] - d.a.pos[i];
+  to_local(local, s.mat, between);
+  int axis = 0;
+  real beyond = -REAL_MAX;
+  for (int i = 0; i < 3; ++i) {
+    const real by = abs_(local[i]) - s.half[i];
+    axis = by > beyond ? i : axis;
+    beyond = max_(by, beyond);
+  }
+  if (!(beyond > min_(other.half[0], min_(other.half[1], other.half[2])) + most)) return false;  // it is hopeless
+  for (int i = 0; i < 3; ++i) dir[i] = local[axis] < 0 ? -s.mat[3 * i + axis] : s.mat[3 * i + axis];
+  support(d, dir, w);
+  return -dot3(w, dir) > most;
+}
+
 // See gjk. The simplex is left where cores are neither apart nor overlap.
 DEVICE_CALL real gjk_in_vectors(const Difference& d, real most, Simplex& s, real* normal, bool* apart) {
   real v[3], dir[3], w[3];
@@ -162,10 +183,14 @@ DEVICE_CALL real gjk_in_vectors(const Difference& d, real most, Simplex& s, real
     for (int i = 0; i < 3; ++i) dir[i] = d.b.pos[i] - d.a.pos[i];
     normalize3(dir);
     support(d, dir, w);
+    *apart = -dot3(w, dir) > most;
+    if (*apart) return 0;
     for (int k = 0; k < 4; ++k) {
       put_corner(corners, k, d, w, dir);
       corners.weight[k] = k == 0;
     }
+    *apart = apart_along_axis(d, d.a, d.b, most) || apart_along_axis(d, d.b, d.a, most);
+    if (*apart) return 0;
     for (int i = 0; i < 3; ++i) v[i] = w[i] + R(0.0);
   }
   real square = dot3(v, v);
