@@ -122,7 +122,7 @@ class Renderer:
             from gymnasium.envs.mujoco import MujocoEnv
         except ImportError as error:
             raise ImportError(
-                f"rendering needs Gymnasium's MuJoCo extra ({error}); install 'gymnasium[mujoco]'"
+                f"rendering needs Gymnasium's MuJoCo extra ({error}); install it with: pip install 'gymnasium[mujoco]'"
             ) from error
         model = copy(self._task.load().mj)  # the size of the picture is set in the model
         self._body, self._seen = followed_body(model, self._task.default_camera_config), None

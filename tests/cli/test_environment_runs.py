@@ -19,8 +19,8 @@ from simengine.cli.main import main
 from simengine.cli.simulations import oracle
 from simengine_envs.tiling import drawn_worlds
 from tests.cli import own_task
+from tests.cli.arm import saved
 from tests.cli.refusals import assert_refused
-from tests.cli.test_recorded_runs import saved
 from tests.helpers import pages
 
 pytestmark = pytest.mark.skipif(bool(available_backends()["host"]), reason="needs a C++ compiler")

@@ -23,6 +23,7 @@ FORMAT = 1
 STATE = ("qpos", "qvel", "act", "mocap_pos", "mocap_quat", "qacc_warmstart")
 """Fields of each frame, (frames, worlds, ...)."""
 
+_NPZ = b"PK"  # with which an archive begins
 _ABOUT = ("engine_version", "mujoco_version", "model_name", "model", "dtype", "backend", "timestep", "every", "worlds")
 _OF_FRAMES = ("step", "time", *STATE, "ctrl")
 _OF_ENVIRONMENTS = ("action", "reward", "terminated", "truncated", "jumped")
@@ -84,10 +85,10 @@ class Trajectory:
         foreign = f"{self.path!r} is no complete trajectory"
         try:
             with open(self.path, "rb") as file:
-                archive = np.load(file, allow_pickle=False)
-                if not isinstance(archive, np.lib.npyio.NpzFile):
-                    raise ValueError("it holds a single array")
-                self.arrays: dict[str, np.ndarray] = dict(archive)
+                if file.read(len(_NPZ)) != _NPZ:
+                    raise ValueError("it is no .npz file")
+                file.seek(0)
+                self.arrays: dict[str, np.ndarray] = dict(np.load(file, allow_pickle=False))
         except UNREADABLE as error:
             reason = " ".join(str(error).split())
             raise ValueError(f"{foreign} ({reason}); give a file that `simengine run --save` wrote") from error
