@@ -11,6 +11,7 @@ import pytest
 from simengine.cli.bench.peers.agreement import compare
 from simengine.cli.bench.peers.mujoco_cpu import Rollout
 from simengine.cli.bench.peers.problem import Problem, State
+from simengine.cli.bench.peers.report import print_report
 
 RIM = """
 <mujoco>
@@ -64,3 +65,18 @@ def test_where_a_search_ends_is_no_disagreement(engine: type[Rollout], agrees: b
     assert (agreement.outside == 0) == agrees
     for one in found:
         one.close()
+
+
+@pytest.mark.parametrize(("borderline", "agrees", "says"), [(40, False, "ROUNDING"), (39, False, "DIFFERS")])
+def test_the_table_tells_rounding_from_disagreement(
+    borderline: int, agrees: bool, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A heap whose every world has ties, as flat round caps have, is not known to differ."""
+    row = {
+        **{"model": "caps", "worlds": 64, "engine": "simengine", "runs_on": "cpu", "steps_per_s": 1, "spread": 0.1},
+        **{"us_per_step": 1, "first_step_s": 0.1, "qacc_error": 0.1, "qacc_error_median": 0.1, "agrees": agrees},
+        **{"worlds_outside": 40, "worlds_borderline": borderline, "checked_worlds": 64},
+    }
+    print_report([row], [], [])
+    table = capsys.readouterr().out.split("ours/its: speed")[0]
+    assert f"{40 - borderline} of 64 {says}" in table

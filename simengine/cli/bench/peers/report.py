@@ -16,8 +16,9 @@ _WIDTH = 170
 _LEGEND = """\
 ours/its: speed of simengine over that of the engine. spread: slowest less fastest repeat over the median. qacc error:
 largest and median relative error of accelerations against MuJoCo's C over sampled worlds, in the states in which timed
-steps start; outside: worlds beyond the bound, without those in which rounding decides MuJoCo's own. room: contacts and
-rows of a world for which the engine had memory. contacts, rows: what MuJoCo finds in a world, in the median."""
+steps start; outside: worlds beyond the bound, without those in which rounding decides MuJoCo's own; ROUNDING: it does
+in most worlds, so that they tell nothing. room: contacts and rows of a world for which the engine had memory. contacts,
+rows: what MuJoCo finds in a world, in the median."""
 
 
 def print_report(rows: Sequence[Row], models: Sequence[Row], changes: Sequence[str]) -> None:
@@ -56,9 +57,16 @@ def _cells(row: Row) -> list[str]:
         f"{row['ratio']:.2f}" if "ratio" in row else "",
         f"{row['first_step_s']}",
         f"{row['qacc_error']:.0e}, {row['qacc_error_median']:.0e}",
-        outside if row["agrees"] else f"{outside} DIFFERS",
+        f"{outside}{_verdict(row)}",
         room,
     ]
+
+
+def _verdict(row: Row) -> str:
+    """What stands behind the worlds outside, unless the engine agrees."""
+    if row["agrees"]:
+        return ""
+    return " ROUNDING" if row["worlds_outside"] == row["worlds_borderline"] else " DIFFERS"
 
 
 def _counts(model: Row | None) -> str:
