@@ -64,10 +64,16 @@ DEVICE bool free_alone(const Model& m, int b) {
 // maps[b] becomes the derivative of the force on the subtree of body b with respect to its motion, 6 x 6 row-major.
 DEVICE void subtree_maps(const Model& m, const Moving& f, bool coriolis, bool has_fluid, real* maps) {
 #ifdef COUPLED_IN_VECTORS
-  if (coriolis && !has_fluid) {
-    for (int i = 0; i < 36; ++i) maps[i] = 0;
-    for (int b = 1; b < m.nbody(); ++b) coriolis_map(f.cinert + 10 * b, f.cvel + 6 * b, maps + 36 * b);
-    sum_subtrees(m, maps, 36);
+  if (!has_fluid) {
+    const auto turns = [&](int b) { return coriolis || free_alone(m, b); };  // others have maps that nobody reads
+    for (int b = 1; b < m.nbody(); ++b) {
+      if (turns(b)) coriolis_map(f.cinert + 10 * b, f.cvel + 6 * b, maps + 36 * b);
+    }
+    for (int b = m.nbody() - 1; b > 0; --b) {
+      const int parent = m.body_parentid()[b];
+      if (!parent || !turns(b)) continue;
+      for (int i = 0; i < 36; ++i) maps[36 * parent + i] += maps[36 * b + i];
+    }
     return;
   }
 #endif
@@ -185,6 +191,19 @@ DEVICE_CALL void add_squares(int number, const real* rows, int stride, const rea
   ROLLED for (int k = 0; k < number; ++k) {
     const real factor = scale[k], *v = rows + k * stride;
     if (factor == 0) continue;
+#ifdef COUPLED_IN_VECTORS
+    if (n <= VECTOR_WIDTH) {
+      const unsigned there = bits_of(load_words(v, n) != Lanes{});
+      for (unsigned rest = there; rest; rest &= rest - 1) {
+        const int i = __builtin_ctz(rest);
+        for (unsigned other = there; other; other &= other - 1) {
+          const int j = __builtin_ctz(other);
+          matrix[i * n + j] = fma_(factor, v[i] * v[j], matrix[i * n + j]);
+        }
+      }
+      continue;
+    }
+#endif
     LANE_FOR(i, n) {
       if (v[i] == 0) continue;
       real* row = matrix + i * n;
@@ -229,10 +248,11 @@ DEVICE bool implicit_matrix(const Model& m, const Moving& f, const real* qM, boo
     lane_sync();
     // (b) what the motion of bodies adds, where two dofs are on one branch; no others are coupled
 #ifdef COUPLED_IN_VECTORS
-    const bool alone = coriolis && !has_fluid;
+    const bool alone = !has_fluid;
     if (alone) {
       const auto on_branch = [&](int i, int j) { return on_one_branch(m, i, j); };
-      add_coriolis(m, block, maps, f.crb, f.cdof, drift, on_branch, own);
+      const auto turns_with = [&](int v) { return coriolis || free_alone(m, m.dof_bodyid()[v]); };
+      add_coriolis(m, block, maps, f.crb, f.cdof, drift, on_branch, turns_with, own);
     }
 #else
     const bool alone = false;

@@ -47,13 +47,26 @@ DEVICE_CALL void coriolis_map(const real* inertia, const real* vel, real* map) {
   for (int i = 0; i < 6; ++i) store_eight(map + 6 * i, Eight{} - (a[i] + c[i]), 6);
 }
 
-// Each entry of the matrix of a block becomes its sum with what the motion of bodies adds, where its dofs are on one
-// branch, and zero elsewhere; on_branch(i, j) says where.
+// Row and column `row` of the matrix of a block, up to the diagonal, become zero where the dofs are not on one branch.
 template <class OnBranch>
+DEVICE void keep_branch(const Block& block, int row, const OnBranch& on_branch, real* matrix) {
+  for (int column = 0; column < row; ++column) {
+    real *lower = matrix + row * block.n + column, *upper = matrix + column * block.n + row;
+    if ((*lower != 0 || *upper != 0) && !on_branch(block.dof + row, block.dof + column)) *lower = *upper = 0;
+  }
+}
+
+// Each entry of the matrix of a block becomes its sum with what the motion of bodies adds, where its dofs are on one
+// branch, and zero elsewhere; on_branch(i, j) says where. The motion adds to the dofs of trees of which it says so.
+template <class OnBranch, class Turns>
 DEVICE void add_coriolis(const Model& m, const Block& block, const real* maps, const real* crb, const real* cdof,
-                         const real* drift, const OnBranch& on_branch, real* matrix) {
+                         const real* drift, const OnBranch& on_branch, const Turns& turns, real* matrix) {
   for (int row = 0; row < block.n; ++row) {
     const int v = block.dof + row, body = m.dof_bodyid()[v];
+    if (!turns(v)) {
+      keep_branch(block, row, on_branch, matrix);
+      continue;
+    }
     const real *axis = cdof + 6 * v, *map = maps + 36 * body;
     real moved[6], left[6], right[6];
     Eight sum = {};

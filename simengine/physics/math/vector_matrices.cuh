@@ -14,25 +14,44 @@ DEVICE_CALL void factor_in_vectors(REAL* L, const REAL* A, int n) {
   H.store_lower(L);
 }
 
-// A Cholesky factor of at most VECTOR_WIDTH dofs for many solutions: its rows and columns are vectors.
-struct VectorFactor {
+// The inverse of a matrix of at most MOST_INVERTED dofs, given its Cholesky factor L: a solution is then one product,
+// where substitutions would wait for each other. Its columns are found together, as the entries of vectors.
+#define MOST_INVERTED 16
+struct VectorInverse {
+  static constexpr int VECTORS = MOST_INVERTED / VECTOR_WIDTH;
   int n;
-  Lanes row[VECTOR_WIDTH], column[VECTOR_WIDTH], pivot[VECTOR_WIDTH];
+  Lanes column[MOST_INVERTED][VECTORS];
 
-  VectorFactor(const REAL* L, int n) : n(n <= VECTOR_WIDTH ? n : 0) {
-    if (!this->n) return;
-    load_columns(column, L, n, n, n);
+  static void add(Lanes* out, REAL scale, const Lanes* x) {
+    for (int q = 0; q < VECTORS; ++q) out[q] = vector_fma(every(scale), x[q], out[q]);
+  }
+
+  VectorInverse(const REAL* L, int size) : n(size <= MOST_INVERTED ? size : 0) {
+    REAL inverse[MOST_INVERTED];
     for (int k = 0; k < n; ++k) {
-      row[k] = load_words(L + k * n, k);
-      pivot[k] = every(L[k * n + k]);
+      Lanes* own = column[k];
+      for (int q = 0; q < VECTORS; ++q) own[q] = Lanes{};
+      own[k / VECTOR_WIDTH][k % VECTOR_WIDTH] = 1;
+      for (int j = 0; j < k; ++j) add(own, -L[k * n + j], column[j]);
+      inverse[k] = 1 / L[k * n + k];
+      for (int q = 0; q < VECTORS; ++q) own[q] *= every(inverse[k]);
+    }
+    for (int k = n - 1; k >= 0; --k) {
+      Lanes* own = column[k];
+      for (int j = k + 1; j < n; ++j) add(own, -L[j * n + k], column[j]);
+      for (int q = 0; q < VECTORS; ++q) own[q] *= every(inverse[k]);
     }
   }
-  // See solve_in_vectors, whose bits these are.
+  // In place: x becomes the solution of L L' x = x.
   void solve(REAL* x) const {
-    Lanes y = load_words(x, n);
-    for (int k = 0; k < n; ++k) y = substitute(y, column[k], k, pivot[k], places() > k);
-    for (int k = n - 1; k >= 0; --k) y = substitute(y, row[k], k, pivot[k], places() < k);
-    store_words(x, y, n);
+    Lanes even[VECTORS] = {}, odd[VECTORS] = {};
+    for (int k = 0; k < n; k += 2) {
+      add(even, x[k], column[k]);
+      if (k + 1 < n) add(odd, x[k + 1], column[k + 1]);
+    }
+    for (int q = 0; q < VECTORS; ++q) {
+      if (q * VECTOR_WIDTH < n) store_words(x + q * VECTOR_WIDTH, even[q] + odd[q], n - q * VECTOR_WIDTH);
+    }
   }
 };
 

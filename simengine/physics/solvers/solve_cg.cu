@@ -23,7 +23,7 @@ DEVICE void solve_cg(const Model& m, const int* nefc, const real* qM, const real
   if (!are_plain(m) && find_cones(m, rows, cones)) rows.cones = &cones;
 #endif
 #ifdef MATRIX_VECTORS
-  const VectorFactor factor(qLD, fits_vectors(nv) ? nv : VECTOR_WIDTH + 1);
+  const VectorInverse inverse(qLD, nv);
 #endif
   const Point p = {point, Ma, efc_jar, efc_force};
   const real scale = reciprocal_(m.stat_meaninertia()[0] * (nv > 1 ? nv : 1));
@@ -57,7 +57,7 @@ DEVICE void solve_cg(const Model& m, const int* nefc, const real* qM, const real
     if (lane_sum(norm2) < smallest * smallest || iteration == m.opt_iterations()) break;
     lane_sync();
 #ifdef MATRIX_VECTORS
-    if (factor.n) factor.solve(scaled);
+    if (inverse.n) inverse.solve(scaled);
     else chol_solve(scaled, qLD, nv);
 #else
     chol_solve(scaled, qLD, nv);
