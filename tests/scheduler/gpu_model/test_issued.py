@@ -176,3 +176,22 @@ def test_a_body_that_fails_is_named_and_the_executor_runs_again() -> None:
         executor.run(chains.emitters())
         executor.synchronize()
     assert chains.values.tolist() == [4, 4]
+
+
+def least(work: Chains, **options: Any) -> float:
+    """What a run takes on an H100 once it is known [us]."""
+    return work.time(gpu_named("h100"), runs=3, model="streams", pieces=False, **options)[-1]
+
+
+def test_ways_of_issuing_are_in_the_order_in_which_they_must_be() -> None:
+    """So that a change of policies shows where there is no GPU: what waits less, hops less or looks less is faster."""
+    few, many = Chains(3, 12), Chains(24, 4)
+    assert least(few, stream_policy="follow") < least(few, stream_policy="round_robin")
+    polling: dict[str, Any] = {"completion": "polling"}
+    assert least(few) < least(few, **polling, chains=True) < least(few, **polling)
+    slow = replace(gpu_named("h100"), shortest=60 * US)  # so that chains that share a stream wait for each other
+    narrow, wide = (
+        many.time(slow, runs=3, model="streams", pieces=False, streams=streams, window=4 * streams)[-1]
+        for streams in (8, 32)
+    )
+    assert wide < 0.75 * narrow
