@@ -17,10 +17,12 @@ from simengine.state.fields import FIELD
 from tests.golden.cases import CASES
 from tests.golden.play import Outcome, play
 from tests.helpers.cuda_on_host.backend import FiberBackend
-from tests.helpers.cuda_on_host.program import SCHEDULES, Edit, GpuFaultError, Schedule, run_text
+from tests.helpers.cuda_on_host.program import FIRST_TO_LAST, SCHEDULES, Edit, GpuFaultError, Schedule, run_text
 from tests.helpers.cuda_on_host.resident import FiberResident
 from tests.stages.harness import Memory, arguments, call, changed
 from tests.stages.harness_chain import single
+from tests.stages.test_hfield import SHAPES as SHAPES_ON_FIELD
+from tests.stages.test_hfield import field_model, poses
 
 HALVES = "threadIdx.x < 16 ? 0xffffu : 0xffff0000u"
 
@@ -197,6 +199,19 @@ def test_searches_do_not_depend_on_the_order_of_lanes(kernels: tuple[Kernel, ...
         call(kernel, memory, arguments(kernel, memory, scalars={"parts": 2}))
     np.testing.assert_array_equal(ours["search_found"], memory.own("search_found"))
     np.testing.assert_allclose(ours["kept_contact"], memory.own("kept_contact"), rtol=0, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_contacts_with_height_fields_do_not_depend_on_the_order_of_lanes() -> None:
+    """Nor on what a prism's shape leaves unset: a table of a mesh there would be read from nowhere."""
+    mj = field_model(SHAPES_ON_FIELD, 7, 9)
+    memory, kernels = memory_of(mj, poses(mj, 2), "float32"), (single("collision_general"),)
+    call(POSES[0], memory, arguments(POSES[0], memory))
+    ours = found(memory, kernels, FIRST_TO_LAST)
+    assert differing(memory, kernels) == set()
+    call(kernels[0], memory, arguments(kernels[0], memory))
+    assert ours["ncon"].sum() > 20
+    np.testing.assert_array_equal(ours["ncon"], memory.own("ncon"))
 
 
 def stepped(name: str, schedule: Schedule, monkeypatch: pytest.MonkeyPatch) -> Outcome:
