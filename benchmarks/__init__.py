@@ -13,5 +13,6 @@ The GPU model: `record_lists` records kernel lists, and `gpu_model` fits and che
 Trust: `faults` injects faults, `soak` looks for growth of a process, and `every_kernel` launches all kernels under a
 checker of memory.
 Pages: `performance` writes `docs/performance.md`, and `trust` the figures of `docs/trust.md`.
-`models` finds the models of these programs by name. `robots` lists and packs the robots of `simengine bench peers`.
+`models` finds the models of these programs by name. `robots` lists and packs the robots of `simengine bench peers`, and
+the folder `kinds` has small models of single kinds for it.
 """
