@@ -90,24 +90,20 @@ DEVICE_APART real curvature(const Shape& s, const real* n, const real* u, const 
   return (sum - dot3(q, ul) * dot3(q, vl)) / height;
 }
 
-// The same for both shapes of a difference: entries 00, 01 and 11 for tangents t.
-DEVICE void curvatures(const Difference& d, const real* n, const real (*t)[3], real* H) {
-#if SIMENGINE_GPU
-  for (int i = 0; i < 3; ++i) {
-    const real *u = t[i == 2], *v = t[i > 0];
-    H[i] = curvature(d.a, n, u, v) + curvature(d.b, n, u, v);
-  }
-#else  // what the entries of a shape share is found once
+#if !SIMENGINE_GPU
+// Entries 00, 01 and 11 of the Hessian of h for tangents t, given h(n). What those of a shape share is found once.
+DEVICE void hessian_along(const Difference& d, const real* n, const real (*t)[3], real h, real* H) {
   for (int i = 0; i < 3; ++i) H[i] = 0;
-  for (const Shape* s : {&d.a, &d.b}) {
-    if (!has_round(*s)) continue;
+  for (int body = 0; body < 2; ++body) {
+    const Shape& s = body ? d.b : d.a;
+    if (!has_round(s)) continue;
     real nl[3], q[3], scaled[2][3], along[2], local[3];
-    to_local(nl, s->mat, n);
-    const real height = round_point(*s, nl, q);
+    to_local(nl, s.mat, n);
+    const real height = round_point(s, nl, q);
     if (!(height > MJMINVAL)) continue;
     for (int k = 0; k < 2; ++k) {
-      to_local(local, s->mat, t[k]);
-      for (int i = 0; i < 3; ++i) scaled[k][i] = s->round[i] * local[i];
+      to_local(local, s.mat, t[k]);
+      for (int i = 0; i < 3; ++i) scaled[k][i] = s.round[i] * local[i];
       along[k] = dot3(q, local);
     }
     for (int i = 0; i < 3; ++i) {
@@ -117,8 +113,9 @@ DEVICE void curvatures(const Difference& d, const real* n, const real (*t)[3], r
       H[i] += (sum - along[u] * along[v]) / height;
     }
   }
-#endif
+  for (int i = 0; i < 3; i += 2) H[i] -= h;
 }
+#endif
 
 // Whether the reach along `dir` is above a height, by more than rounding errors, because a support point of the simplex
 // is. That costs less than the support point along `dir`. On a GPU it would be one more turn of the lanes.
@@ -149,8 +146,14 @@ DEVICE_APART real newton_step(const Difference& d, const Kinks& kinks, bool bent
   const real h = *before = dot3(w, n);
   real g[2], H[3], step[2] = {R(0.0), R(0.0)};
   for (int i = 0; i < 2; ++i) g[i] = dot3(t[i], w);
-  curvatures(d, n, t, H);
-  for (int i = 0; i < 3; i += 2) H[i] -= h;
+#if SIMENGINE_GPU
+  for (int i = 0; i < 3; ++i) {
+    const real *u = t[i == 2], *v = t[i > 0];
+    H[i] = curvature(d.a, n, u, v) + curvature(d.b, n, u, v) - (i == 1 ? R(0.0) : h);
+  }
+#else
+  hessian_along(d, n, t, h, H);
+#endif
   // H holds the entries 00, 01 and 11 of the Hessian
   if (tangents == 1) {
     const real floor = LEAST_BEND * abs_(h);
