@@ -16,6 +16,8 @@ import numpy as np
 
 _OF_BODIES = ("xpos", "xquat", "xmat", "xipos", "ximat")
 _OF_JOINTS, _OF_GEOMS, _OF_SITES = ("xanchor", "xaxis"), ("geom_xpos", "geom_xmat"), ("site_xpos", "site_xmat")
+_OF_TURNS = ("xquat", "xmat", "ximat", "xaxis", "geom_xmat", "site_xmat")
+"""Entries of rotations and axes are sums of products of numbers below one, so a small one is rounded as those are."""
 
 
 class Terms(NamedTuple):
@@ -87,7 +89,8 @@ def forward_with_rounded(
     ):
         for name in names:
             held = getattr(data, name)
-            held[:] = unit.moved(held, often=depth[body])
+            size = np.maximum(np.abs(held), 0.5) if name in _OF_TURNS else None
+            held[:] = unit.moved(held, size, often=depth[body])
     mujoco.mj_comPos(mj, data)
     data.cinert[:] = unit.moved(data.cinert)
     mujoco.mj_camlight(mj, data)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import mujoco
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from simengine import available_backends, check_model, load_model
 from simengine.check.held import Terms, Unit, forward_with_rounded
 from simengine.check.oracle import Oracle, collect, dense_jacobian
 from simengine.check.states import Sampler
+from tests.helpers.checkout import ROOT
 from tests.models import OWN, gymnasium_path
 
 needs_host = pytest.mark.skipif(bool(available_backends()["host"]), reason="needs a C++ compiler")
@@ -96,3 +99,11 @@ def test_a_long_chain_is_ill_conditioned_in_float32_and_a_wrong_one_is_wrong() -
     model.table.arrays["dof_armature"] = np.asarray(model.table.arrays["dof_armature"]) + 1e-6
     report = check_model(model, **options)
     assert "qacc_smooth" in {result.field for result in report.failures}
+
+
+@needs_host
+def test_a_pole_that_lies_on_the_floor_holds() -> None:
+    """An entry of its orientation is near zero, and rounded as the products of large ones that it is the sum of."""
+    (cart,) = re.findall(r"<mujoco.*</mujoco>", (ROOT / "docs/guide/models.md").read_text(encoding="utf-8"), re.DOTALL)
+    report = check_model(cart, backend="host", dtype="float32", seed=0)
+    assert report.passed, report.fields
