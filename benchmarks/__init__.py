@@ -14,5 +14,5 @@ Trust: `faults` injects faults, `soak` looks for growth of a process, and `every
 checker of memory.
 Pages: `performance` writes `docs/performance.md`, and `trust` the figures of `docs/trust.md`.
 `models` finds the models of these programs by name. `robots` lists and packs the robots of `simengine bench peers`, and
-the folder `kinds` has small models of single kinds for it.
+`benchmarks/kinds` has small models of single kinds for it.
 """

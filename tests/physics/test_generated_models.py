@@ -33,7 +33,7 @@ def compare(first: int, number: int, backend: str, dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", [pytest.param("float64", marks=pytest.mark.slow), "float32"])
 def test_generated_models_agree_with_mujoco(dtype: str) -> None:
-    compare(0, 20 if dtype == "float64" else 6, "host", dtype)
+    compare(0, 20 if dtype == "float64" else 8, "host", dtype)
 
 
 @pytest.mark.slow
