@@ -45,8 +45,28 @@ def _origin(name: str, result: Result) -> str:
     versions = {"python": result.get("python"), **result.get("versions", {})}
     shown = ", ".join(f"{package} {versions[package]}" for package in _PACKAGES if versions.get(package))
     lines = [f"`benchmarks/results/{name}.json`: {machine}; {shown}; {result['date']}.", "", "```text"]
-    lines += [line for command in re.split("; | && ", result["command"]) for line in _folded(command)]
+    commands = _joined(re.split("; | && ", result["command"]))
+    lines += [line for command in commands for line in _folded(command)]
     return "\n".join([*lines, "```", *(("", _prose(result["note"])) if "note" in result else ())])
+
+
+_OF_PEERS = r"simengine bench peers (?P<models>[^-]\S*( [^-]\S*)*) (?P<options>--.*)"
+
+
+def _joined(commands: list[str]) -> list[str]:
+    """The commands, where those that compare engines and differ only in their models become one with all of these.
+
+    Such commands add rows to one file, and replace those of models that are measured again.
+    """
+    models: dict[str, dict[str, None]] = {}
+    joined: dict[str, str] = {}  # the options of each form of command as first given
+    for command in commands:
+        parts = re.fullmatch(_OF_PEERS, command)
+        options = parts["options"] if parts else command
+        form = options.replace(" --append", "")
+        joined.setdefault(form, options)
+        models.setdefault(form, {}).update(dict.fromkeys(parts["models"].split() if parts else ()))
+    return [" ".join(("simengine bench peers", *models[f], joined[f])) if models[f] else joined[f] for f in joined]
 
 
 def _prose(text: str) -> str:

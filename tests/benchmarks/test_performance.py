@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from benchmarks.performance import __main__ as performance
-from benchmarks.performance import chart, heaps, lists, mixed, models
+from benchmarks.performance import chart, heaps, lists, mixed, models, results
 from benchmarks.performance.markdown import NONE, ratio, speed, table, three_digits
 from benchmarks.performance.page import PAGE, fill, page
 from benchmarks.performance.results import RESULTS, origin, scheduler_rows
@@ -104,6 +104,17 @@ def test_cpu_models_with_ranges_of_both_engines() -> None:
     )
     assert models.lost(result) == "humanoid at 64 worlds"
     assert models.repeats(result) == 3
+
+
+def test_commands_that_differ_only_in_models_are_one_with_all_of_these(monkeypatch: pytest.MonkeyPatch) -> None:
+    peers = "simengine bench peers"
+    commands = [f"{peers} --set gymnasium --worlds 64", f"{peers} a b --worlds 64 --json f", f"{peers} c --worlds 8"]
+    commands += [f"{peers} c b --worlds 64 --json f --append", "make figures"]
+    hardware = {"cpu": "some"}
+    file = {"hardware": hardware, "date": "2026-01-01", "command": " && ".join(commands), "rows": []}
+    monkeypatch.setattr(results, "load", lambda name: file)
+    shown = results.origin("f").splitlines()[3:-1]
+    assert shown == [commands[0], f"{peers} a b c --worlds 64 --json f", commands[2], "make figures"]
 
 
 def test_drift_is_the_largest_between_runs_of_one_case() -> None:
