@@ -206,6 +206,33 @@ def test_python_is_asked_for_one_of_the_counts_that_are_alike(name: str) -> None
     assert done == [4, 2, 4, 1, 8, 8, 8, 4, 8]
 
 
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("name", ["serial", "streams", "polling"])
+def test_copies_of_a_call_have_the_arguments_that_were_packed_last(name: str, seed: int) -> None:
+    """A list moves a buffer of the set, and then another list, which has room, finds a count that is new."""
+    device, table, buffers, done = CalledDevice(seed, 0.4), Segments(), BufferSet(), list[int]()
+    moving, counting, work = ((table.intern(each),) for each in ("moving", "counting", "work"))
+    arena, room, counts = buffers.add("arena", 10, 8), np.full(1, 99, np.int32), np.array([0, 1], np.int32)
+
+    def count_up() -> None:
+        counts[0] += 1
+
+    first = device.launch(lambda: None, buffers=buffers)
+    made = {n: KernelCall(f"over {n}", first.with_body(partial(done.append, n)), (), work) for n in range(1, 9)}
+    begin = KernelCall("begin", device.launch(lambda: None), (), moving)
+    count = KernelCall("count", device.launch(count_up), (), counting)
+    moves = CountedList([begin, Arrival(begin, lambda: arena.rebind(arena.ptr + 1, 8))])
+    chosen = [Counted(counts[k : k + 1], made.__getitem__) for k in (0, 1)]
+    counted = CountedList([count, Arrival(count, lambda: None, ((counts, room),)), *chosen])
+    options: dict[str, Any] = {"device": "cuda", "completion": "polling" if name == "polling" else "events"}
+    spec = {"segments": table, "driver": device, "stream": 0}
+    with make_executor(name.replace("polling", "streams"), **spec, **options) as executor:
+        for _ in range(8):
+            executor.run([moves, counted])
+            executor.synchronize()
+    assert done == [number for n in range(1, 9) for number in (n, 1)]
+
+
 class Roomy(Work):
     """Looks after its counts only if they have no room, which grows then, as an arena does."""
 

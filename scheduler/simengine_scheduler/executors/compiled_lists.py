@@ -9,7 +9,9 @@ Invariants
        that is new is looked up by Python once.
     2. What follows an awaited call is issued only once Python has run the entry's `then`, unless compiled code finds
        that what was counted has room.
-    3. A call whose buffers have moved is defined again, before the run or behind the `then` that moved them.
+    3. A call whose buffers have moved is defined again, before the run or behind the `then` that moved them. If another
+       list has moved a buffer of its set, it is defined again at the latest when a copy of it is defined: copies share
+       packed arguments, of which only the latest are kept.
 """
 
 from __future__ import annotations
@@ -118,6 +120,8 @@ class CompiledLists:
         call = counted.call(count)
         own.add(call)
         (number,) = self.calls.numbers([call])
+        if [buffers.moves for buffers in own.buffers] != own.moves:  # another list has moved a buffer of the same set
+            self.define_again(own)
         self.calls.hand_over()
         alike = range(count, count + 1) if counted.alike is None else counted.alike(count)
         self.programs.set(own.tables[entry], alike, number)

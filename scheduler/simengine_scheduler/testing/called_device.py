@@ -41,9 +41,9 @@ class CalledDevice(FakeDevice):
 
     def launch(
         self, body: Callable[..., None], arguments: Sequence[Any] = (), buffers: BufferSet | None = None
-    ) -> FakeLaunch:
+    ) -> CalledLaunch:
         """Return a launch that compiled code can issue."""
-        return _CalledLaunch(self, body, arguments, buffers)
+        return CalledLaunch(self, body, arguments, buffers)
 
     def foreign_launch(self, body: Callable[..., None]) -> FakeLaunch:
         """Return a launch that only Python can issue."""
@@ -53,6 +53,12 @@ class CalledDevice(FakeDevice):
         """Return a number by which compiled code launches a body."""
         self._bodies[len(self._bodies) + 1] = body
         return len(self._bodies)
+
+    def unbind(self, numbers: list[int]) -> None:
+        """Let launches of these numbers raise from now on, and empty the list."""
+        for number in numbers:
+            self._bodies[number] = _gone
+        numbers.clear()
 
     def functions(self) -> Functions:
         """Return the addresses of the functions."""
@@ -91,13 +97,49 @@ class CalledDevice(FakeDevice):
         self.graphs[self._handles] = bodies, tuple(waits), None
 
 
-class _CalledLaunch(FakeLaunch):
-    """A body that compiled code launches by number."""
+def _gone() -> None:
+    raise AssertionError("the arguments of this launch were packed again, and those of before are gone")
 
-    __slots__ = ()
+
+class CalledLaunch(FakeLaunch):
+    """A body that compiled code launches by number.
+
+    As with a `CudaLaunch`, arguments are packed again once a buffer has moved. Then those packed before are gone, for
+    copies of the launch too.
+    """
+
+    __slots__ = ("_packed",)
+
+    def __init__(
+        self,
+        device: FakeDevice,
+        body: Callable[..., None],
+        arguments: Sequence[Any] = (),
+        buffers: BufferSet | None = None,
+        shares: _Packed | None = None,
+    ) -> None:
+        super().__init__(device, body, arguments, buffers)
+        self._packed = _Packed() if shares is None else shares
+
+    def with_body(self, body: Callable[..., None]) -> CalledLaunch:
+        """Return a launch of another body that shares the packed arguments."""
+        return CalledLaunch(self._device, body, self.arguments, self.buffers, self._packed)
 
     def node(self) -> tuple[int, tuple[int, int, int], tuple[int, int, int], int, int]:
         """Return what compiled code needs; the place of the arguments holds the number of the bound body."""
-        device = self._device
+        device, packed, buffers = self._device, self._packed, self.buffers
         assert isinstance(device, CalledDevice)
-        return 1, (1, 1, 1), (1, 1, 1), 0, device.bind(self.bound())
+        if buffers is not None and packed.moves != buffers.moves:
+            device.unbind(packed.numbers)
+            packed.moves = buffers.moves
+        number = device.bind(self.bound())
+        packed.numbers.append(number)
+        return 1, (1, 1, 1), (1, 1, 1), 0, number
+
+
+class _Packed:
+    """Packed arguments: how often their buffers had moved, and the numbers of bodies that are bound to them."""
+
+    def __init__(self) -> None:
+        self.moves = -1
+        self.numbers: list[int] = []
