@@ -191,7 +191,13 @@ SEARCHES = (
     replace(
         single(COLLISION_DEPTH), queued=3, own_lanes=16, min_blocks_per_multiprocessor=4, constants=(("ALL_INLINE", 1),)
     ),
-    replace(single(COLLISION_TOUCH), queued=4, own_lanes=1, min_blocks_per_multiprocessor=3),
+    replace(
+        single(COLLISION_TOUCH),
+        queued=4,
+        own_lanes=1,
+        min_blocks_per_multiprocessor=3,
+        constants=(("REMEMBERS_VERTICES", 1),),
+    ),
     single(COLLISION_COUNT),
 )
 """Contact counts as five kernels. The second has several groups of lanes for each world, and those of the third and

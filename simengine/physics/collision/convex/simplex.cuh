@@ -13,23 +13,31 @@
 #define GJK_ITERATIONS 64
 #define EPA_VERTICES 48
 
+// Whether a simplex has the vertices of its support points. On a GPU, kernels that search have it in registers, and do
+// not ask for them.
+#ifndef REMEMBERS_VERTICES
+#define REMEMBERS_VERTICES !SIMENGINE_GPU
+#endif
+
 struct Simplex {
   real w[4][3], dir[4][3];  // support points, and the directions that they belong to
   real weight[4];
   bool used[4];
-#if !SIMENGINE_GPU
+#if REMEMBERS_VERTICES
   mutable int vertex[4][2];  // vertices of the flat parts of both shapes, once somebody asked for them; else -1
+#endif
+#if !SIMENGINE_GPU
   bool around;               // whether it is a tetrahedron around the origin, in which distance is 0
 #endif
 
   // Note that support point k is a new one, and which vertices it has, if that is known.
   DEVICE_METHOD void renew(int k, const int* vertices) const {
-#if !SIMENGINE_GPU
+#if REMEMBERS_VERTICES
     for (int body = 0; body < 2; ++body) vertex[k][body] = vertices[body];
 #endif
   }
   DEVICE_METHOD void renew(int k) const {
-#if !SIMENGINE_GPU
+#if REMEMBERS_VERTICES
     vertex[k][0] = vertex[k][1] = -1;
 #endif
   }
@@ -52,14 +60,14 @@ DEVICE_CALL bool in_a_plane(const real* a, const real* b, const real* c, const r
 
 // The vertex of the flat part of shape `body` (0 or 1) that support point k has.
 DEVICE_CALL int simplex_vertex(const Shape& s, const Simplex& simplex, int k, int body) {
-#if !SIMENGINE_GPU
+#if REMEMBERS_VERTICES
   if (simplex.vertex[k][body] >= 0) return simplex.vertex[k][body];
 #endif
   real local[3];
   to_local(local, s.mat, simplex.dir[k]);
   for (int i = 0; i < 3; ++i) local[i] *= body ? R(-1.0) : R(1.0);
   const int found = flat_vertex(s, local);
-#if !SIMENGINE_GPU
+#if REMEMBERS_VERTICES
   simplex.vertex[k][body] = found;
 #endif
   return found;
