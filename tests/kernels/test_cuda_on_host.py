@@ -231,3 +231,15 @@ def test_steps_do_not_depend_on_the_order_of_lanes(name: str, how: str, monkeypa
     outcomes = [stepped(name, schedule, monkeypatch) for schedule in SCHEDULES]
     assert outcomes[0].finite
     assert len({outcome.hash for outcome in outcomes}) == 1
+
+
+def test_lanes_that_share_a_search_find_what_a_single_lane_finds() -> None:
+    """Contacts by eight lanes a pair, and by one."""
+    memory = heap(8)
+    searched = FiberResident(memory)
+    for each in FEW[:3]:
+        searched.call(each, arguments(each, memory, scalars={"parts": 2}), worlds_a_block=4, parts=1 + each.in_parts)
+    searched.fetch()
+    eight, one = (found(memory, (kernel,), Schedule()) for kernel in (FEW[3], MANY[3]))
+    assert np.count_nonzero(eight["search_found"]) > 60
+    assert [name for name in FIELD if changed(eight[name], one[name]).any()] == []

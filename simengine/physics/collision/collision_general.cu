@@ -38,7 +38,7 @@ DEVICE void search_pairs(const Model& m, const int* near_cand, const int* search
       Kinks kinks;
       const Pair p = pair_of(m, c, geom_xpos, geom_xmat);
       const real margin = detection_margin(m, c);
-      if (end_search(d, p.pos1, margin, simplex, normal, kinks, found)) {
+      if (end_search<OneLane>(d, p.pos1, margin, simplex, normal, kinks, found)) {
         number = with_features(p, d, margin, simplex, kinks, found);
       }
     }

@@ -1,5 +1,11 @@
-// Contacts of a pair whose cores are near each other or overlap, by one lane; see searches.cuh. The distance of the
-// cores or the depth is known. `part` is the number of the search.
+// Contacts of a pair whose cores are near each other or overlap; see searches.cuh. The distance of the cores or the
+// depth is known. `part` is the number of the search. Several lanes share what takes longest, and one has the rest.
+
+#if LANES == 1
+typedef OneLane TouchLanes;
+#else
+typedef AllLanes TouchLanes;
+#endif
 
 // The pairs of a world beyond the memory for states of searches, from number `first` on; other lanes take the rest.
 DEVICE void touch_rest(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* near_cand,
@@ -16,8 +22,8 @@ DEVICE void collision_touch(const Model& m, const real* geom_xpos, const real* g
                             const int* search_near, const int* pair_tally, const int* search_state,
                             const real* search_simplex, const int* search_queue, real* kept_contact, int* search_found,
                             int part) {
-  if (lane() != 0) return;
   if (part >= MOST_SEARCHES) {
+    if (lane() != 0) return;
     const int first = kept_searches(m, pair_tally[1]) + part - MOST_SEARCHES;
     touch_rest(m, geom_xpos, geom_xmat, near_cand, search_near, pair_tally[1], search_found, first);
     return;
@@ -33,7 +39,7 @@ DEVICE void collision_touch(const Model& m, const real* geom_xpos, const real* g
   }
   Kinks kinks;
   Contact found[MAX_CONVEX];
-  if (!end_search(d, p.pos1, margin, simplex, normal, kinks, found)) return;
+  if (!end_search<TouchLanes>(d, p.pos1, margin, simplex, normal, kinks, found) || lane() != 0) return;
   const int contacts = with_features(p, d, margin, simplex, kinks, found);
   search_found[part] = contacts + FOUND_ROWS * rows_of(m, c, found, contacts);
   put_kept(kept_contact, part, found, contacts);

@@ -27,14 +27,25 @@ DEVICE bool is_axial(const real* local) {
 }
 #endif
 
-// Replace n by `trial` if that is at least as good a direction; returns whether it is.
-DEVICE_APART bool improve(const Difference& d, const real* trial, real slack, real* h, real* n) {
-  const real other = reach(d, trial);
-  if (!(other <= *h + slack)) return false;
-  *h = other;
-  for (int i = 0; i < 3; ++i) n[i] = trial[i];
-  return true;
-}
+// The best direction so far, h along it, and its kinks.
+struct Best {
+  real n[3], h;
+  Kinks kinks;
+
+  // Take a direction if it is at least as good; returns whether it is.
+  DEVICE_METHOD bool take(const Difference& d, const real* trial, real slack, const Kinks& its) {
+    const real other = reach(d, trial);
+    if (!(other <= h + slack)) return false;
+    h = other;
+    for (int i = 0; i < 3; ++i) n[i] = trial[i];
+    kinks = its;
+    return true;
+  }
+  // Whether a direction cannot be better.
+  DEVICE_METHOD bool excludes(const Difference& d, const Simplex& s, const real* trial, real slack) const {
+    return reaches_above(d, s, trial, h - slack);
+  }
+};
 
 // Whether the other shape's support point against a cap's normal lies over the cap.
 DEVICE_APART bool over_cap(const Shape& s, const Shape& other, const real* axis, int body) {
@@ -49,23 +60,22 @@ DEVICE_APART bool over_cap(const Shape& s, const Shape& other, const real* axis,
 // Replace n by the normal of a cylinder's cap, or of a side of a box, if that is near n and at least as good; the face
 // then counts as two kinks. It is tried for a box, because neighbouring support points may show one of its kinks only,
 // and those of cores that almost touch may show none. An ellipsoid touches a cap only with its farthest point.
-DEVICE_APART void snap_to_face(const Difference& d, int body, real slack, real* h, real* n, Kinks& kinks) {
+DEVICE_APART void snap_to_face(const Difference& d, int body, real slack, Best& best) {
   const Shape &s = body ? d.b : d.a, &other = body ? d.a : d.b;
   const bool cap = s.round[0] > 0 && !(s.round[2] > 0);
   if (!cap && !(s.box[0] > 0)) return;
   real local[3], axis[3], edge[3];
-  to_local(local, s.mat, n);
+  to_local(local, s.mat, best.n);
   int up = 2;
   for (int i = 0; i < 2; ++i) up = !cap && abs_(local[i]) > abs_(local[up]) ? i : up;
   if (abs_(local[up]) < R(0.998)) return;
   mat_col(axis, s.mat, up);
   for (int i = 0; i < 3; ++i) axis[i] = local[up] > 0 ? axis[i] : -axis[i];
   if (cap && other.round[2] > 0 && !over_cap(s, other, axis, body)) return;
-  if (!improve(d, axis, cap ? slack : -slack, h, n)) return;
-  kinks = no_kinks();
+  if (!best.take(d, axis, cap ? slack : -slack, no_kinks())) return;
   for (int i = 1; i < 3; ++i) {
     mat_col(edge, s.mat, (up + i) % 3);
-    add_kink(kinks, edge, body);
+    add_kink(best.kinks, edge, body);
   }
 }
 
@@ -74,8 +84,9 @@ DEVICE bool is_smooth(const Difference& d) { return d.a.round[0] > 0 || d.b.roun
 
 // Try kinks that the support points do not show: those across which the steps with a choice of kinks lead to and fro,
 // between two directions. They are tried with that choice, and alone.
+template <typename Taker>
 DEVICE_APART void try_crossed(const Difference& d, const Simplex& s, const Kinks& some, const real* one,
-                             const real* other, real slack, real* h, real* n, Kinks& kinks) {
+                              const real* other, real slack, Taker& taker) {
   ROLLED for (int alone = 0; alone < (some.number ? 2 : 1); ++alone) {
     Kinks more = alone ? no_kinks() : some;
     real trial[3], from[3];
@@ -83,46 +94,131 @@ DEVICE_APART void try_crossed(const Difference& d, const Simplex& s, const Kinks
     find_crossed(d.b, one, other, 1, more);
     if (more.number == (alone ? 0 : some.number)) return;
     best_direction(d, s, more, other, slack, 1, trial, from);
-    if (improve(d, trial, -slack, h, n)) kinks = more;
+    taker.take(d, trial, -slack, more);
   }
 }
 
-// Try a choice of kinks from `start`. If it gives a better normal n, its kinks are taken; if it is the first choice, it
-// need only be as good.
+// Try a choice of kinks from `start`. If it gives a better direction, that is taken; if it is the first choice, it need
+// only be as good.
+template <typename Taker>
 DEVICE_APART void try_kinks(const Difference& d, const Simplex& s, const Kinks& some, const real* start, real slack,
-                           bool first, real* h, real* n, Kinks& kinks) {
+                            bool first, Taker& taker) {
   real trial[3], from[3];
   const bool astray = best_direction(d, s, some, start, slack, first ? 2 : 1, trial, from);
-  if (!first && reaches_above(d, s, trial, *h - slack)) return;
-  if (improve(d, trial, first ? slack : -slack, h, n)) kinks = some;
-  if (astray && is_smooth(d)) try_crossed(d, s, some, from, trial, slack, h, n, kinks);
+  if (!first && taker.excludes(d, s, trial, slack)) return;
+  taker.take(d, trial, first ? slack : -slack, some);
+  if (astray && is_smooth(d)) try_crossed(d, s, some, from, trial, slack, taker);
 }
 
-// Improve the normal n; returns h(n), which is minus the signed distance of the cores.
+// Kinks that may be active, and the choices among them that are tried: all of them, or only some if that is better,
+// because a kink that the support points show may only be near; and the second of two edges that are nearly parallel.
+struct Choices {
+  Kinks all, other;
+  int number, subsets;
+
+  DEVICE_METHOD Kinks choice(int k) const {
+    if (k == subsets) return other;
+    Kinks some = no_kinks();
+    for (int i = 0; i < all.number; ++i) {
+      if (subsets - 1 - k >> i & 1) add_kink(some, all.edge[i], all.body[i]);
+    }
+    return some;
+  }
+};
+
+DEVICE Choices choices_of(const Difference& d, const Simplex& s) {
+  Choices found;
+  found.all = found.other = no_kinks();
+  find_kinks(d.a, s, 0, found.all);
+  find_kinks(d.b, s, 1, found.other);
+  const bool alone = found.all.number == 1 && found.other.number == 1;
+  for (int k = 0; k < found.other.number; ++k) add_kink(found.all, found.other.edge[k], 1);
+  found.subsets = 1 << found.all.number;
+  found.number = found.subsets + (alone && found.all.number == 1);
+  return found;
+}
+
+#define MOST_CHOICES 4
+#define MOST_TAKEN 3  // directions that a choice leads to, with kinks that its steps cross
+
+// The directions that a lane of a team has tried. Which of them are taken is decided once all lanes have theirs.
+struct Tried {
+  Best found[MOST_TAKEN];
+  real slack[MOST_TAKEN];
+  int number;
+
+  DEVICE_METHOD void take(const Difference& d, const real* trial, real allowed, const Kinks& its) {
+    Best& own = found[number];
+    own.h = reach(d, trial);
+    for (int i = 0; i < 3; ++i) own.n[i] = trial[i];
+    own.kinks = its;
+    slack[number++] = allowed;
+  }
+  DEVICE_METHOD bool excludes(const Difference&, const Simplex&, const real*, real) const { return false; }
+};
+
+// What lane `from` of a team has.
+template <typename Team>
+DEVICE void take_from(const Best& own, int from, Best& best) {
+  best.h = Team::from(own.h, from);
+  best.kinks.number = int(Team::from(real(own.kinks.number), from));
+  for (int i = 0; i < 3; ++i) best.n[i] = Team::from(own.n[i], from);
+  for (int k = 0; k < 2; ++k) {
+    for (int i = 0; i < 3; ++i) best.kinks.edge[k][i] = Team::from(own.kinks.edge[k][i], from);
+    best.kinks.body[k] = int(Team::from(real(own.kinks.body[k]), from));
+    best.kinks.unseen[k] = Team::from(real(own.kinks.unseen[k]), from) != 0;
+  }
+}
+
+// Try all choices, each by another lane of a team, and take what a single lane takes, which tries them in order.
+template <typename Team>
+DEVICE void try_together(const Difference& d, const Simplex& s, const Choices& choices, const real* start, real slack,
+                         Best& best) {
+  const int own = Team::rank() % MOST_CHOICES;
+  Tried tried;
+  tried.number = 0;
+  if (own < choices.number) {
+    const Kinks some = choices.choice(own);
+    try_kinks(d, s, some, start, slack, some.number == choices.all.number && own < choices.subsets, tried);
+  }
+  int taken = -1;
+  real h = best.h;
+  ROLLED for (int k = 0; k < MOST_CHOICES * MOST_TAKEN; ++k) {
+    const int from = k / MOST_TAKEN, place = k % MOST_TAKEN;
+    const bool there = place < tried.number;
+    const real other = Team::from(there ? tried.found[place].h : REAL_MAX, from);
+    const real allowed = Team::from(there ? tried.slack[place] : R(0.0), from);
+    const bool better = other <= h + allowed && other < REAL_MAX;
+    taken = better ? k : taken;
+    h = better ? other : h;
+  }
+  if (taken >= 0) take_from<Team>(tried.found[taken % MOST_TAKEN], taken / MOST_TAKEN, best);
+}
+
+// Improve the normal n; returns h(n), which is minus the signed distance of the cores. Lanes of a team have the same
+// arguments, and receive the same result.
+template <typename Team>
 DEVICE_APART real polish(const Difference& d, const Simplex& s, real* n, Kinks& kinks) {
   const real slack = 8 * REAL_EPS * d.scale, start[3] = {n[0], n[1], n[2]};
-  real h = reach(d, n);
   // (1) kinks that may be active
-  Kinks all = no_kinks(), other = no_kinks();
-  find_kinks(d.a, s, 0, all);
-  find_kinks(d.b, s, 1, other);
-  const bool alone = all.number == 1 && other.number == 1;
-  for (int k = 0; k < other.number; ++k) add_kink(all, other.edge[k], 1);
-  kinks = all;
-  // (2) all of them, or only some if that is better, because a kink that the support points show may only be near
-  ROLLED for (int choice = (1 << all.number) - 1; choice >= 0; --choice) {
-    Kinks some = no_kinks();
-    for (int k = 0; k < all.number; ++k) {
-      if (choice >> k & 1) add_kink(some, all.edge[k], all.body[k]);
+  find_vertices<Team>(d, s);
+  const Choices choices = choices_of(d, s);
+  Best best = {{n[0], n[1], n[2]}, reach(d, n), choices.all};
+  // (2) choices among them
+  if (Team::SIZE < MOST_CHOICES) {
+    ROLLED for (int k = 0; k < choices.number; ++k) {
+      const Kinks some = choices.choice(k);
+      try_kinks(d, s, some, start, slack, some.number == choices.all.number && k < choices.subsets, best);
     }
-    try_kinks(d, s, some, start, slack, some.number == all.number, &h, n, kinks);
+  } else {
+    try_together<Team>(d, s, choices, start, slack, best);
   }
-  // (3) the second of two edges that are nearly parallel
-  if (alone && all.number == 1) try_kinks(d, s, other, start, slack, false, &h, n, kinks);
-  // (4) caps, and sides of boxes
-  snap_to_face(d, 0, R(0.25) * slack, &h, n, kinks);
-  snap_to_face(d, 1, R(0.25) * slack, &h, n, kinks);
-  return h;
+  // (3) caps, and sides of boxes
+  snap_to_face(d, 0, R(0.25) * slack, best);
+  snap_to_face(d, 1, R(0.25) * slack, best);
+  for (int i = 0; i < 3; ++i) n[i] = best.n[i];
+  kinks = best.kinks;
+  return best.h;
 }
 
 // Whether the contact is a line along the axis of a body: on the side of a cylinder.

@@ -121,8 +121,11 @@ DEVICE_APART void settle(const Difference& d, real* h, real* n, Kinks& kinks) {
     }
     if (leave_kink(d, trial, own)) continue;
     if (step) {
-      const real slack = 8 * REAL_EPS * d.scale;
-      if (improve(d, trial, slack, h, n)) kinks = own;
+      Best best = {{n[0], n[1], n[2]}, *h, kinks};
+      best.take(d, trial, 8 * REAL_EPS * d.scale, own);
+      for (int i = 0; i < 3; ++i) n[i] = best.n[i];
+      *h = best.h;
+      kinks = best.kinks;
     }
     return;
   }

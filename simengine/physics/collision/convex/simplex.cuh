@@ -110,6 +110,18 @@ struct AllLanes {
   static DEVICE_METHOD real from(real x, int rank) { return lane_get(x, rank); }
 };
 
+// Find the vertices of a simplex that somebody may ask for: each by another lane of a team of eight, or only those that
+// are asked for.
+template <typename Team>
+DEVICE void find_vertices(const Difference& d, const Simplex& s) {
+#if REMEMBERS_VERTICES
+  if (Team::SIZE < 8) return;
+  const int own = Team::rank() & 7;
+  const int found = s.used[own >> 1] ? simplex_vertex(own & 1 ? d.b : d.a, s, own >> 1, own & 1) : -1;
+  for (int k = 0; k < 8; ++k) s.vertex[k >> 1][k & 1] = int(Team::from(real(found), k));
+#endif
+}
+
 // The vertices of the hulls that support points have, which are asked for after a search; -1 where they are not known.
 // A lane of several finds the support points of one shape only.
 template <typename Team>

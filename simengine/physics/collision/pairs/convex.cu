@@ -34,6 +34,7 @@ DEVICE int begin_search(const Difference& d, real margin, Simplex& simplex, real
 }
 
 // Improve the normal that a search found, and find the kinks that belong to it. Returns the depth along it.
+template <typename Team>
 DEVICE real exact_normal(const Difference& d, const Simplex& simplex, real* normal, Kinks& kinks) {
 #if !SIMENGINE_GPU
   if (ended_with_face(d, simplex, normal)) {
@@ -42,16 +43,17 @@ DEVICE real exact_normal(const Difference& d, const Simplex& simplex, real* norm
   }
 #endif
 #if SETTLES
-  real h = polish(d, simplex, normal, kinks);
+  real h = polish<Team>(d, simplex, normal, kinks);
   if (is_smooth(d)) settle(d, &h, normal, kinks);
   return h;
 #else
-  return polish(d, simplex, normal, kinks);
+  return polish<Team>(d, simplex, normal, kinks);
 #endif
 }
 
 // The contact along the normal that a search found, and the kinks that belong to it. Returns false if the distance is
 // beyond the margin. A capsule and a cylinder have no simplex and no kinks, and their features need none.
+template <typename Team>
 DEVICE_CALL bool end_search(const Difference& d, const real* origin, real margin, const Simplex& simplex, real* normal,
                             Kinks& kinks, Contact* out) {
   real p1[3], p2[3];
@@ -65,7 +67,7 @@ DEVICE_CALL bool end_search(const Difference& d, const real* origin, real margin
     return true;
   }
   // (2) the exact normal
-  const real h = exact_normal(d, simplex, normal, kinks);
+  const real h = exact_normal<Team>(d, simplex, normal, kinks);
   const real dist = -h - radii;
   if (dist > margin) return false;
   witnesses(d, simplex, normal, h, kinks, p1, p2);
@@ -84,7 +86,7 @@ DEVICE_CALL bool convex_contact(const Difference& d, const real* origin, real ma
     Polytope polytope;
     epa<OneLane>(d, polytope, simplex, normal);
   }
-  return end_search(d, origin, margin, simplex, normal, kinks, out);
+  return end_search<OneLane>(d, origin, margin, simplex, normal, kinks, out);
 }
 
 // Whether a geom type has no flat feature.
