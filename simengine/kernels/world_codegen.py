@@ -173,6 +173,7 @@ def from_queue(kernel: Kernel, run: str, place: str = "") -> list[str]:
     words = entry_words(FIELD["search_queue"]).replace("m.nkept()", nkept)
     # groups of a warp that take different ways wait for each other, so that few searches get a warp each
     spread = [
+        "if (!takes_queue(waiting, groups)) return;",
         "int spread = 1;",
         "while (2 * spread * LANES <= WARP_LANES && 2 * spread * waiting <= groups) spread *= 2;",
         "if (place % spread) return;",

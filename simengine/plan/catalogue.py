@@ -224,6 +224,13 @@ DEPTH_BY_WARP = replace(SEARCHES[2], name="depth_by_warp", own_lanes=32)
 TOUCH_IN_EIGHT = replace(SEARCHES[3], name="touch_in_eight", own_lanes=8)
 """The fourth of them for very few worlds: a warp has four searches instead of 32, which often take different ways."""
 
+TOUCHES_OF_MANY = (
+    replace(TOUCH_IN_EIGHT, name="touch_short", constants=(*TOUCH_IN_EIGHT.constants, ("TAKES_SHORT_QUEUES", 1))),
+    replace(SEARCHES[3], name="touch_long", constants=(*SEARCHES[3].constants, ("TAKES_LONG_QUEUES", 1))),
+)
+"""The fourth of them for more worlds, as two: one for queues in which few searches wait, and one for the others. One of
+them has nothing to do."""
+
 
 COUNTING_BY_WARP = replace(single(COLLISION_GENERAL), name="counting_by_warp", own_lanes=32)
 """Contact counts of a world by a whole warp, for models of few dofs and many pairs."""
@@ -303,6 +310,7 @@ def step_kernels(integrator: str, solver: str = SOLVE_NEWTON_UNILATERAL.name) ->
         CLUSTERS_BY_BLOCK,
         DEPTH_BY_WARP,
         TOUCH_IN_EIGHT,
+        *TOUCHES_OF_MANY,
         COUNTING_BY_WARP,
         ACTUATORS_BY_BLOCK,
         SMOOTH,

@@ -185,9 +185,10 @@ class Selection:
             return (first, last)
         if self.worlds <= MERGED_WORLDS:
             depth = catalogue.DEPTH_BY_WARP if self.spreads_searches else depth
-        if self.worlds <= SPREAD_WORLDS:
-            touch = catalogue.TOUCH_IN_EIGHT if self.spreads_searches else touch
-        return (first, distance, depth, touch, last)
+        if not self.spreads_searches:
+            return (first, distance, depth, touch, last)
+        touches = (catalogue.TOUCH_IN_EIGHT,) if self.worlds <= SPREAD_WORLDS else catalogue.TOUCHES_OF_MANY
+        return (first, distance, depth, *touches, last)
 
     @property
     def _reads_sites(self) -> bool:
