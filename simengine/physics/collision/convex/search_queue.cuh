@@ -46,8 +46,8 @@ DEVICE void put_entry(int* words, const SearchQueue& queue, int line, const Sear
   words[queue.line(line) + count_up(words + line)] = own.world * QUEUE_WORLD + own.search;
 }
 
-// Whether a kernel takes a queue of `waiting` searches. In large shards, contacts have a kernel of several lanes a search
-// for queues that are short, beside `groups` groups of lanes, and one of a lane a search for the others.
+// Whether a kernel takes a queue of `waiting` searches. In large shards, contacts have a kernel of several lanes a
+// search for queues that are short beside `groups` groups of lanes, and one of a lane a search for the others.
 #define SHORT_QUEUE 16
 DEVICE bool takes_queue(int waiting, int groups) {
 #if defined(TAKES_SHORT_QUEUES)
