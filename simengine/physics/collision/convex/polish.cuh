@@ -17,15 +17,11 @@
 #endif
 
 // Whether a unit vector in the frame of a cylinder is along its axis, up to rounding: then its cap lies flat. A vector
-// beside it leads to a point of the rim. A GPU tells them apart by half of their digits.
-#if SIMENGINE_GPU
-DEVICE bool is_axial(const real* local) { return 1 - abs_(local[2]) < R(1e-7); }
-#else
+// beside it leads to a point of the rim.
 DEVICE bool is_axial(const real* local) {
   const real most = 32 * REAL_EPS;
   return local[0] * local[0] + local[1] * local[1] < most * most;
 }
-#endif
 
 // The best direction so far, h along it, and its kinks.
 struct Best {

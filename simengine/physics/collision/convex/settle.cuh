@@ -1,9 +1,9 @@
-// The last step to a normal on a CPU, in single precision. polish.cuh compares depths, and within their rounding a kink
+// The last step to a normal in single precision. polish.cuh compares depths, and within their rounding a kink
 // may seem active that is not, or the other way round: then the normal is off by the root of that rounding. Slopes of
 // the depth have all digits. At a minimum the depth falls in no direction.
 #pragma once
 
-#define SETTLES (!SIMENGINE_GPU && REAL_IS_FLOAT)
+#define SETTLES REAL_IS_FLOAT
 #if SETTLES
 #define SETTLE_STEPS 12
 #define SETTLE_STILL R(2e-5)  // size of a step that leaves a normal as it is
