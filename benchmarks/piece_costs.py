@@ -7,17 +7,14 @@ code, without a driver: where all calls of an emitter are one piece, where four 
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import sys
 from array import array
 from collections.abc import Callable
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from benchmarks.stepping import document
-from simengine.cli.results.result_file import write_json
+from benchmarks.stepping import print_and_write
 from simengine_scheduler import KernelCall, PythonLaunch, Segments
 from simengine_scheduler.executors.compiled import CompiledCalls
 from simengine_scheduler.native.issuer import Functions, Issuer
@@ -89,17 +86,10 @@ def new() -> dict[str, Any]:
     return {"calls": "each is new", "ns": _ns(lambda: pieces.divide(next(fresh), calls.emitters), 4)}
 
 
-def main() -> int:
-    """Measure the costs, and print and write them."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", type=Path)
-    args = parser.parse_args()
-    rows = [divided(_EACH), divided(4), divided(0), new()]
-    for row in rows:
-        print(row)
-    write_json(document("benchmarks.piece_costs", rows), args.json)
-    return 0
+def measured() -> list[dict[str, Any]]:
+    """A row for each way in which calls are divided."""
+    return [divided(_EACH), divided(4), divided(0), new()]
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(print_and_write("benchmarks.piece_costs", __doc__, measured))

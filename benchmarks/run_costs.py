@@ -8,15 +8,12 @@ emitters take turns, but each wait is looked at by itself. Times are the least o
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from benchmarks.stepping import document
-from simengine.cli.results.result_file import write_json
+from benchmarks.stepping import print_and_write
 from simengine_scheduler import KernelCall, Segments, make_executor
 from simengine_scheduler.core import AwaitCounts, Item
 from simengine_scheduler.executors.base import Executor
@@ -65,17 +62,5 @@ def measured() -> list[dict[str, Any]]:
     return rows
 
 
-def main() -> int:
-    """Measure the costs, and print and write them."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", type=Path)
-    args = parser.parse_args()
-    rows = measured()
-    for row in rows:
-        print(row)
-    write_json(document("benchmarks.run_costs", rows), args.json)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(print_and_write("benchmarks.run_costs", __doc__, measured))

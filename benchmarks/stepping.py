@@ -16,6 +16,7 @@ import statistics
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import date
 from importlib.metadata import PackageNotFoundError, version
@@ -239,6 +240,22 @@ def document(module: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
         "command": f"python -m {module} " + " ".join(sys.argv[1:]),
         "rows": rows,
     }
+
+
+def print_and_write(module: str, doc: str | None, measured: Callable[[], list[dict[str, Any]]]) -> int:
+    """Carry out a program that measures rows, prints each and writes all: `python -m MODULE --json FILE`.
+
+    Returns:
+        The exit code.
+    """
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args()
+    rows = measured()
+    for row in rows:
+        print(row)
+    write_json(document(module, rows), args.json)
+    return 0
 
 
 def main() -> int:

@@ -8,15 +8,13 @@ a call over fifteen repeats [us].
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import sys
 from array import array
 from pathlib import Path
 from typing import Any
 
-from benchmarks.stepping import document
-from simengine.cli.results.result_file import write_json
+from benchmarks.stepping import print_and_write
 from simengine_scheduler.native.compiling import build
 
 _NAMES = (
@@ -48,17 +46,5 @@ def measured() -> list[dict[str, Any]]:
     return rows
 
 
-def main() -> int:
-    """Measure the costs, and print and write them."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", type=Path)
-    args = parser.parse_args()
-    rows = measured()
-    for row in rows:
-        print(row)
-    write_json(document("benchmarks.driver_costs", rows), args.json)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(print_and_write("benchmarks.driver_costs", __doc__, measured))

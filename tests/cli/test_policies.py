@@ -161,6 +161,7 @@ def test_without_a_display_a_window_is_refused(
     monkeypatch.setenv("DISPLAY", display)
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
     assert_refused(["play", hopper], "no display here for a window; give --video FILE.mp4 or FILE.gif", capsys)
+    assert_refused(["play", "no/such"], "there is no policy at 'no/such'", capsys)  # whatever the display
 
 
 def test_a_window_shows_a_world_until_it_is_closed(

@@ -79,15 +79,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Raise UsageError if an option does not fit the film or the window, or if no window can be opened."""
+    """Raise UsageError if an option does not fit the film or the window."""
     if options.video is not None:
         film_view(options)
         return
     for name in ("fps", "size", "worlds"):
         if getattr(options, name) not in (None, 1):
             raise UsageError(f"--{name} belongs to a film; give --video FILE.mp4 too")
-    if not _opens_windows():
-        raise UsageError("there is no display here for a window; give --video FILE.mp4 or FILE.gif to make a film")
 
 
 def _opens_windows() -> bool:
@@ -185,7 +183,9 @@ def _most_steps(vector: BatchEnv, trained: TrainedPolicy, options: argparse.Name
 
 
 def _in_window(trained: TrainedPolicy, options: argparse.Namespace) -> Played:
-    """Show one world in MuJoCo's viewer."""
+    """Show one world in MuJoCo's viewer. Raises UsageError if no window can be opened."""
+    if not _opens_windows():
+        raise UsageError("there is no display here for a window; give --video FILE.mp4 or FILE.gif to make a film")
     import mujoco.viewer
 
     vector = _worlds(trained, 1, options)
