@@ -77,6 +77,22 @@ class Candidates(NamedTuple):
     reason: str
 
 
+class Extent(NamedTuple):
+    """What a launch works on.
+
+    Attributes:
+        units: number of worlds or islands, or of columns for a scan.
+        lanes: lanes of each unit.
+        scratch_bytes: shared memory of each unit [bytes].
+        columns: whether the kernel is a scan over columns.
+    """
+
+    units: int
+    lanes: int
+    scratch_bytes: int
+    columns: bool
+
+
 class StepShape(NamedTuple):
     """How worlds share a block in a kernel of whole steps.
 
@@ -200,36 +216,23 @@ class Backend(Protocol):
         """
         ...
 
-    def launch(
-        self,
-        function: Any,
-        units: int,
-        lanes: int,
-        scratch_bytes: int,
-        args: Sequence[Any],
-        buffers: BufferSet,
-        columns: bool,
-    ) -> Launch:
+    def launch(self, function: Any, extent: Extent, args: Sequence[Any], buffers: BufferSet) -> Launch:
         """Bind a compiled kernel to its arguments and its launch shape.
 
         Args:
             function: the compiled kernel.
-            units: number of worlds, or of columns for a scan.
-            lanes: lanes of each unit.
-            scratch_bytes: shared memory of each unit [bytes].
+            extent: what the kernel works on.
             args: the arguments, in order. Buffers are passed as their present addresses.
             buffers: the buffers among the arguments.
-            columns: whether the kernel is a scan over columns.
         """
         ...
 
-    def resize(self, launch: Any, units: int, lanes: int, scratch_bytes: int, packed: bool) -> Launch:
+    def resize(self, launch: Any, extent: Extent, packed: bool) -> Launch:
         """The same launch for another number of units.
 
         Args:
             launch: as `launch` returned it.
-            units: number of units.
-            lanes, scratch_bytes: as for `launch`.
+            extent: what the kernel works on, which is no scan.
             packed: whether as many units as possible share a block, since kernels of other shards run beside it.
         """
         ...

@@ -13,6 +13,7 @@ import numpy as np
 from simengine.backends.base import (
     LANES_OF_A_BLOCK,
     Candidates,
+    Extent,
     StepShape,
     along_branches_for,
     block_rows_for,
@@ -209,17 +210,9 @@ class CudaBackend:
         """Compile kernels with NVRTC, or find them in the cache. They always allow tables of worlds."""
         return cuda_build.load_kernels(kernels, dtype, lanes)
 
-    def launch(
-        self,
-        function: Any,
-        units: int,
-        lanes: int,
-        scratch_bytes: int,
-        args: Sequence[Any],
-        buffers: BufferSet,
-        columns: bool,
-    ) -> CudaLaunch:
+    def launch(self, function: Any, extent: Extent, args: Sequence[Any], buffers: BufferSet) -> CudaLaunch:
         """A launch with `lanes` threads for each unit, in blocks of one or more units."""
+        units, lanes, scratch_bytes, columns = extent
         if columns:
             task = DeviceTask(function.body, units)
             launch = CudaLaunch(function.ptr, (units,), (cuda_build.SCAN_LANES,), 0, args, buffers, task)
@@ -253,8 +246,9 @@ class CudaBackend:
         worlds = worlds_of_block(units, lanes, scratch, most, spread, self._shared_of_multiprocessor)
         return (max(1, -(-units // worlds)),), (lanes, worlds), worlds * scratch
 
-    def resize(self, launch: CudaLaunch, units: int, lanes: int, scratch_bytes: int, packed: bool) -> CudaLaunch:
+    def resize(self, launch: CudaLaunch, extent: Extent, packed: bool) -> CudaLaunch:
         """The same kernel and arguments on another grid."""
+        units, lanes, scratch_bytes, _ = extent
         tiles = max(1, -(-units // max(1, WARP // lanes)))
         task = None if launch.task is None else replace(launch.task, tiles=tiles)
         return launch.with_shape(*self._shape(units, lanes, scratch_bytes, 1 if packed else self._spread_blocks), task)

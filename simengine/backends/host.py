@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from simengine.backends.base import Candidates, StepShape
+from simengine.backends.base import Candidates, Extent, StepShape
 from simengine.errors import BackendError
 from simengine.kernels import host_build
 from simengine.kernels.kernel import Kernel
@@ -147,20 +147,11 @@ class HostBackend:
         """Compile kernels with the C++ compiler, or find them in the cache."""
         return host_build.load_kernels(kernels, dtype, lanes, own_tables)
 
-    def launch(
-        self,
-        function: Any,
-        units: int,
-        lanes: int,
-        scratch_bytes: int,
-        args: Sequence[Any],
-        buffers: BufferSet,
-        columns: bool,
-    ) -> HostLaunch:
+    def launch(self, function: Any, extent: Extent, args: Sequence[Any], buffers: BufferSet) -> HostLaunch:
         """Bind a function to its arguments, one of which gives the number of units."""
         return HostLaunch(function, args, buffers)
 
-    def resize(self, launch: HostLaunch, units: int, lanes: int, scratch_bytes: int, packed: bool) -> HostLaunch:
+    def resize(self, launch: HostLaunch, extent: Extent, packed: bool) -> HostLaunch:
         """The launch itself, since host kernels read the number of units from memory."""
         return launch
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from math import prod
 from typing import Any, NamedTuple
 
+from simengine.backends.base import Extent
 from simengine.emission.store import GroupStore
 from simengine.kernels.cuda_build import kernel_lanes
 from simengine.kernels.functions import KernelFunctions
@@ -139,15 +140,10 @@ class CallFactory:
             works_in = store.scratch(shard.index_in_group, global_words(places)) if places.words else None
             args, scratch = [*args, works_in], 0
         parts = scalars["parts"] if kernel.in_parts else 1
-        launch = store.backend.launch(
-            self.functions[kernel],
-            len(COLUMNS_OF[FIELD[kernel.reads[0]].space]) if kernel.unit == "column" else shard.size * parts,
-            lanes,
-            scratch,
-            args,
-            store.buffers,
-            kernel.unit == "column",
-        )
+        scan = kernel.unit == "column"
+        units = len(COLUMNS_OF[FIELD[kernel.reads[0]].space]) if scan else shard.size * parts
+        extent = Extent(units, lanes, scratch, scan)
+        launch = store.backend.launch(self.functions[kernel], extent, args, store.buffers)
         reads = self.ids(self._read(kernel, listed, ahead), None)
         writes = self.ids((*map(kernel.stored_as, kept), *kernel.island_scratch), listed)
         updates = self._updated(kernel, listed, ahead)
@@ -163,7 +159,7 @@ class CallFactory:
         )
         # a world may have several islands and slices
         most = shard.size if kernel.unit == "world" and self._island_class is None else None
-        return SizedCall(call, store, lanes, scratch, ahead, kernel.unit == "column", parts, most)
+        return SizedCall(call, store, extent, ahead, parts, most)
 
     def _tiled(self, kernel: Kernel, touched: tuple[int, ...]) -> tuple[int, ...]:
         """The segments that a call over all worlds touches tile by tile.
@@ -319,37 +315,33 @@ class SizedCall:
     Several groups of lanes work on a unit if it has `parts`. There are at most `most` units, if that is known.
     """
 
-    __slots__ = ("_by_units", "_lanes", "_most", "_packed", "_parts", "_scan", "_scratch", "_store", "call")
+    __slots__ = ("_by_units", "_extent", "_most", "_packed", "_parts", "_store", "call")
 
     def __init__(
         self,
         call: KernelCall,
         store: GroupStore,
-        lanes: int,
-        scratch: int,
+        extent: Extent,
         packed: bool,
-        scan: bool,
         parts: int = 1,
         most: int | None = None,
     ):
         self.call = call
         self._most = most
         self._parts = parts
-        self._scan = scan
         self._store = store
-        self._lanes = lanes
-        self._scratch = scratch
+        self._extent = extent
         self._packed = packed
         self._by_units: dict[int, KernelCall] = {}
 
     def sized(self, units: int) -> KernelCall:
         """The call over `units` worlds or islands."""
-        if self._scan:
+        if self._extent.columns:
             return self.call
         call = self._by_units.get(units)
         if call is None:
-            groups = units * self._parts
-            launch = self._store.backend.resize(self.call.launch, groups, self._lanes, self._scratch, self._packed)
+            extent = self._extent._replace(units=units * self._parts)
+            launch = self._store.backend.resize(self.call.launch, extent, self._packed)
             call = self._by_units[units] = replace(self.call, launch=launch)
         return call
 

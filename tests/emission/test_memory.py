@@ -13,6 +13,7 @@ import pytest
 from simengine import BackendError, Simulation, load_model
 from simengine.backends.base import (
     LANES_OF_A_BLOCK,
+    Extent,
     StepShape,
     along_branches_for,
     block_rows_for,
@@ -85,7 +86,7 @@ class GpuOnPaper(HostBackend):
     ) -> HostLaunch:
         return HostLaunch(function, args, buffers)
 
-    def resize(self, launch: HostLaunch, units: int, lanes: int, scratch_bytes: int, packed: bool) -> HostLaunch:
+    def resize(self, launch: HostLaunch, extent: Extent, packed: bool) -> HostLaunch:
         return launch
 
 

@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
+from simengine.backends.base import Extent
 from simengine.backends.block_shape import worlds_of_block
 from simengine.backends.cuda import CudaBackend
 from simengine.backends.host import HostBackend
@@ -58,30 +59,22 @@ class FiberBackend(HostBackend):
         """Kernels, which are compiled when they run."""
         return {kernel.name: Built(kernel, dtype, cuda_build.kernel_lanes(kernel, lanes)) for kernel in kernels}
 
-    def launch(
-        self,
-        function: Built,
-        units: int,
-        lanes: int,
-        scratch_bytes: int,
-        args: Sequence[Any],
-        buffers: BufferSet,
-        columns: bool,
-    ) -> HostLaunch:
-        """A launch over `units` groups of lanes, in blocks of one or more."""
-        call = self._call(function, units, lanes, scratch_bytes, columns)
+    def launch(self, function: Built, extent: Extent, args: Sequence[Any], buffers: BufferSet) -> HostLaunch:
+        """A launch over groups of lanes, in blocks of one or more."""
+        call = self._call(function, extent)
         launch = HostLaunch(call, args, buffers)
         call.built = function  # type: ignore[attr-defined]
         return launch
 
-    def resize(self, launch: HostLaunch, units: int, lanes: int, scratch_bytes: int, packed: bool) -> HostLaunch:
+    def resize(self, launch: HostLaunch, extent: Extent, packed: bool) -> HostLaunch:
         """The same kernel and arguments on another grid."""
         built = launch.function.built  # type: ignore[attr-defined]
-        copy = HostLaunch(self._call(built, units, lanes, scratch_bytes, False), (), launch.buffers)
+        copy = HostLaunch(self._call(built, extent), (), launch.buffers)
         copy._packed = launch._packed
         return copy
 
-    def _call(self, built: Built, units: int, lanes: int, scratch: int, columns: bool) -> Callable[[Any], None]:
+    def _call(self, built: Built, extent: Extent) -> Callable[[Any], None]:
+        units, lanes, scratch, columns = extent
         most = 1 if lanes > 32 else max(1, min(cuda_build.BLOCK // lanes, SHARED_OF_BLOCK // max(scratch, 1)))
         worlds = worlds_of_block(units, lanes, scratch, most, self.spread, SHARED_OF_MULTIPROCESSOR)
 
