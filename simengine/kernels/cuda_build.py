@@ -6,6 +6,7 @@ Compilation needs no GPU, so a machine without one can check every kernel for ea
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -52,9 +53,27 @@ def compile_cubin(kernel: Kernel, dtype: str, lanes: int, arch: int, extra_optio
     Raises:
         BackendError: no CuPy or NVRTC, or the compilation failed.
     """
+    return bytes(_compile(kernel, dtype, lanes, f"sm_{arch}", extra_options, "getCUBIN"))
+
+
+def compile_ptx(kernel: Kernel, dtype: str, lanes: int, arch: int, extra_options: tuple[str, ...] = ()) -> str:
+    """What `compile_cubin` gives to the assembler, which takes most of its time.
+
+    Raises:
+        BackendError: as `compile_cubin`, also for a function without a body, which the assembler would find.
+    """
+    ptx = _compile(kernel, dtype, lanes, f"compute_{arch}", extra_options, "getPTX")
+    text: str = ptx.decode() if isinstance(ptx, bytes) else ptx
+    missing = re.search(r"^\.extern \.func .*?(\w+)$", text, re.MULTILINE)
+    if missing:
+        raise BackendError(f"kernel {kernel.name} for sm_{arch} calls {missing[1]}, which has no body")
+    return text
+
+
+def _compile(kernel: Kernel, dtype: str, lanes: int, target: str, extra_options: tuple[str, ...], result: str) -> Any:
     nvrtc = _nvrtc()
     options = [
-        f"--gpu-architecture=sm_{arch}",
+        f"--gpu-architecture={target}",
         "--std=c++17",
         "--fmad=false",
         *defines(dtype, lanes),
@@ -65,11 +84,11 @@ def compile_cubin(kernel: Kernel, dtype: str, lanes: int, arch: int, extra_optio
     program = nvrtc.createProgram(cuda_source(kernel), f"{kernel.name}.cu", (), ())
     try:
         nvrtc.compileProgram(program, options)
-        return bytes(nvrtc.getCUBIN(program))
+        return getattr(nvrtc, result)(program)
     except nvrtc.NVRTCError as error:
         log = nvrtc.getProgramLog(program)
         first = next((line for line in log.splitlines() if "error" in line), str(error))
-        raise BackendError(f"NVRTC could not compile kernel {kernel.name} for sm_{arch}: {first}") from error
+        raise BackendError(f"NVRTC could not compile kernel {kernel.name} for {target}: {first}") from error
     finally:
         nvrtc.destroyProgram(program)
 

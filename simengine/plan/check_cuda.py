@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from simengine.errors import BackendError
-from simengine.kernels.cuda_build import ISLAND_LANES, WIDE_LANES, compile_cubin, kernel_lanes
+from simengine.kernels.cuda_build import ISLAND_LANES, WIDE_LANES, compile_cubin, compile_ptx, kernel_lanes
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.step_kernel import STEP_KERNELS, StepKernel
 from simengine.plan import islands
@@ -62,7 +63,7 @@ def _one_of_each(jobs: list[Job]) -> list[Job]:
     return [own[i % len(own)] for i, own in enumerate(builds.values())]
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Compile all builds that were asked for, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--arch", type=int, nargs="+", default=[80, 90, 100])
@@ -70,16 +71,18 @@ def main() -> int:
     parser.add_argument("--dtype", nargs="+", default=["float32", "float64"], choices=["float32", "float64"])
     parser.add_argument("--once", action="store_true", help="each kernel in one of its builds, the next for the next")
     parser.add_argument("--quick", action="store_true", help="with few optimisations, in less than half the time")
-    args = parser.parse_args()
+    parser.add_argument("--ptx", action="store_true", help="to PTX, which takes a third of the time to machine code")
+    args = parser.parse_args(arguments)
     options = ("--Ofast-compile=max",) if args.quick else ()
     jobs = _every_build(args)
     if args.once:
         jobs = _one_of_each(jobs)
+    compiled = compile_ptx if args.ptx else compile_cubin
     failures = []
 
     def compile_one(job: Job) -> None:
         try:
-            compile_cubin(*job, options)
+            compiled(*job, options)
         except BackendError as error:
             failures.append(str(error))
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from simengine.errors import BackendError
 from simengine.kernels import host_build
-from simengine.kernels.cuda_build import compile_cubin
+from simengine.kernels.cuda_build import compile_cubin, compile_ptx
 from simengine.kernels.kernel import Kernel
-from simengine.plan import catalogue
+from simengine.plan import catalogue, check_cuda
 from simengine.plan.stages import FACTOR_M, GUARD, PASSIVE
 from simengine.plan.tiles import INERTIA
 from simengine_scheduler.native import compiling
@@ -111,6 +112,23 @@ def test_kernels_compile_for_cuda_without_a_gpu(kernel: Kernel, arch: int) -> No
     cubin = compile_cubin(kernel, "float32", lanes, arch, ("--Ofast-compile=max",))
     assert cubin.startswith(b"\x7fELF")
     assert kernel.name.encode() in cubin
+
+
+@pytest.mark.parametrize("body", [" { return 2 * a; }", ";"])
+def test_a_function_without_a_body_is_found_before_the_assembler(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    need_nvrtc()
+    source = f'__device__ int twice(int a){body} extern "C" __global__ void doubled(int* x) {{ *x = twice(*x); }}'
+    monkeypatch.setattr("simengine.kernels.cuda_build.kernel_source", lambda kernel, target: source)
+    expected = pytest.raises(BackendError, match="kernel only_passive for sm_90 calls .*twice.*, which has no body")
+    with expected if body == ";" else nullcontext():
+        assert ".visible .entry doubled" in compile_ptx(catalogue.single(PASSIVE), "float32", 16, 90)
+
+
+@pytest.mark.slow  # the first stage compiles each kernel to PTX, and some to machine code in the test above
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_every_kernel_is_assembled(dtype: str, capsys: pytest.CaptureFixture[str]) -> None:
+    need_nvrtc()
+    assert check_cuda.main(["--once", "--quick", "--dtype", dtype]) == 0, capsys.readouterr().err
 
 
 def test_cuda_errors_name_the_kernel_and_the_architecture(monkeypatch: pytest.MonkeyPatch) -> None:
