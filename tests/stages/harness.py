@@ -6,14 +6,15 @@ write outside the shard is therefore found wherever it lands.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterable, Mapping
 from copy import copy
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
-from simengine.kernels.host_build import HostFunction, load_kernels
+from simengine.kernels.host_build import HostFunction, build_library, defines, load_kernels
 from simengine.kernels.kernel import Kernel
 from simengine.model import ModelTable
 from simengine.model.blob import pack_models
@@ -22,6 +23,7 @@ from simengine.plan.tiles import COUNTING_KERNELS, REST_KERNELS, TILED_KERNELS
 from simengine.state.field import Field
 from simengine.state.fields import COLUMNS_OF, FIELD, FIELDS, entry_shape
 from simengine.state.pair_fields import PAIR_COLUMNS
+from tests.stages.units import one_lane_source
 
 FRONT, BACK = 3, 2
 """Numbers of unused worlds before and after the shard."""
@@ -199,11 +201,26 @@ def arguments(
     return [*head, first, memory.num_worlds, None, *fields, *tail, plan.words]
 
 
+KERNELS = {k.name: k for k in (*all_kernels(), *TILED_KERNELS, *COUNTING_KERNELS, *REST_KERNELS)}
+TOGETHER = [k for k in KERNELS.values() if k.unit in ("world", "column") and k.tiled_from is None]
+"""Kernels that one library has. Those over islands, slices and tiles have libraries of their own."""
+
+
 @cache
 def function(name: str, dtype: str) -> HostFunction:
-    """A kernel of the engine for one lane. Its first call compiles it or finds it in the cache."""
-    known = (*all_kernels(), *TILED_KERNELS, *COUNTING_KERNELS, *REST_KERNELS)
-    return load_kernels([kernel for kernel in known if kernel.name == name], dtype)[name]
+    """A kernel of the engine for one lane. The first call compiles it, or all of them, or finds it in the cache."""
+    if KERNELS[name] not in TOGETHER:
+        return load_kernels([KERNELS[name]], dtype)[name]
+    found = getattr(_library(dtype), name)
+    found.argtypes, found.restype = [ctypes.c_void_p], None
+    return cast(HostFunction, found)
+
+
+@cache
+def _library(dtype: str) -> ctypes.CDLL:
+    # more optimisation takes six times as long, and each kernel runs on few worlds
+    options = [*defines(dtype, 1), "-Og"]
+    return ctypes.CDLL(str(build_library("kernels_of_stages", one_lane_source(TOGETHER), options)))
 
 
 def call(kernel: Kernel, memory: Memory, slots: list[Argument]) -> None:

@@ -14,25 +14,21 @@ from __future__ import annotations
 import struct
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from simengine.kernels import host_build, sources
+from simengine.kernels import host_build
 from simengine.kernels.host_build import compiler, defines
-from simengine.kernels.host_codegen import host_entry, host_source
+from simengine.kernels.host_codegen import host_source
 from simengine.kernels.kernel import Kernel
-from simengine.kernels.prelude import constants, model_struct
-from simengine.kernels.world_codegen import world_function
-from simengine.physics.files import path_of
 from simengine_scheduler.native.cache import cached, digest
 from tests.stages.harness import Argument, Memory, Pointer, call
 from tests.stages.harness_chain import Calls
-
-Edit = Callable[[str], str]
+from tests.stages.units import Edit, unit_source
 
 RUNNER = r"""
 #include <cstdio>
@@ -84,26 +80,10 @@ class Call(NamedTuple):
     slots: list[tuple[str | None, int]]
 
 
-def unit_source(kernels: Sequence[Kernel], edit: Edit = str) -> str:
-    """One C++ source of kernels and the runner. `edit` may change the text of headers and stages.
-
-    Kernels over islands, and kernels over slices, access the model through structs of their own. Hence either all or
-    none of the kernels work on islands, and likewise on slices.
-    """
-    of_all = next((kernel for kernel in kernels if kernel.parameters), kernels[0])
-    parts = [sources.dialect(), constants(), model_struct(of_all)]
-    parts += [path_of(name).read_text() for name in sources.headers_after_model(*kernels)]
-    parts.append((Path(sources.__file__).parent / "host_lanes.h").read_text())
-    parts += sources.body_sources(*kernels)
-    text = edit("\n".join(parts).replace("#pragma once\n", ""))
-    bodies = [world_function(k) for k in kernels if k.unit != "column"]
-    bodies += [host_entry(k) for k in kernels]
-    return "\n".join([text, *bodies, RUNNER.replace("KERNELS", ", ".join(k.name for k in kernels))])
-
-
 def build(kernels: Sequence[Kernel], dtype: str, lanes: int, flags: Sequence[str], edit: Edit = str) -> Path:
     """The runner of some kernels, compiled or found in the cache of kernels, which processes of a run share."""
-    return build_runner(unit_source(kernels, edit), dtype, lanes, flags)
+    source = unit_source(kernels, edit) + RUNNER.replace("KERNELS", ", ".join(k.name for k in kernels))
+    return build_runner(source, dtype, lanes, flags)
 
 
 def build_tiled(kernel: Kernel, dtype: str, flags: Sequence[str], edit: Edit = str) -> Path:

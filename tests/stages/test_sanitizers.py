@@ -21,7 +21,8 @@ from tests.helpers.islands import counting, dropped, filled
 from tests.models import OWN
 from tests.stages.harness import Memory, arguments, call, changed
 from tests.stages.harness_chain import RUNGE_KUTTA, Calls, calls, fused_calls, single, start
-from tests.stages.harness_sanitizer import Edit, build, execute, record, supported
+from tests.stages.harness_sanitizer import build, execute, record, supported
+from tests.stages.units import Edit
 
 pytestmark = [pytest.mark.sanitizer]
 

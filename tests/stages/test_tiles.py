@@ -21,7 +21,8 @@ from tests.models import compile_model
 from tests.stages import harness
 from tests.stages.harness import Argument, Memory, arguments, call, changed
 from tests.stages.harness_chain import calls, most_rows, rk_scalars, start, state_fields
-from tests.stages.harness_sanitizer import Call, Edit, Result, build_tiled, execute, slots_of, supported
+from tests.stages.harness_sanitizer import Call, Result, build_tiled, execute, slots_of, supported
+from tests.stages.units import Edit
 
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O1")
 WORLDS = (3, 17)
