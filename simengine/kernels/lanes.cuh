@@ -25,6 +25,52 @@ DEVICE int warp_index() { return 0; }
 DEVICE void warp_sync() { lane_sync(); }
 DEVICE real warp_get(real x, int from) { return lane_get(x, from); }
 DEVICE int warp_get_int(int x, int from) { return lane_get_int(x, from); }
+#ifdef SOLVER_WARPS
+DEVICE unsigned warp_ballot(int x) { return lane_ballot(x); }
+#endif
+#endif
+
+// Sums over the rows of a world, to which each lane adds its rows of a LANE_FOR. A single warp that works as two has two
+// rows where each of their lanes has one. It keeps the rows of the first warp apart from those of the second, and adds
+// all of them in the order of two warps, so that results have the same bits. Sums over dofs need no care: the second
+// warp has none.
+#if SIMENGINE_GPU && defined(SOLVER_WARPS) && LANES == 32
+#define WARP_AS_TWO
+struct RowSum {
+  real first, second;
+};
+DEVICE void add_row(RowSum& sum, int row, real x) {
+  const bool of_second = row & LANES;
+  sum.first += of_second ? R(0.0) : x;
+  sum.second += of_second ? x : R(0.0);
+}
+// Afterwards the sums over all lanes are `total`. Half of the lanes go on with the first part and the other half with the
+// second, so that this takes one shuffle more than sums without parts.
+template <int COUNT>
+DEVICE void lane_sums(RowSum* x) {
+  const bool upper = lane() >= 16;
+#pragma unroll
+  for (int i = 0; i < COUNT; ++i) {
+    const real other = __shfl_xor_sync(lane_mask(), upper ? x[i].first : x[i].second, 16);
+    x[i].first = (upper ? x[i].second : x[i].first) + other;
+  }
+#pragma unroll
+  for (int o = 8; o > 0; o /= 2) {
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) x[i].first += __shfl_xor_sync(lane_mask(), x[i].first, o);
+  }
+#pragma unroll
+  for (int i = 0; i < COUNT; ++i) x[i].first += __shfl_xor_sync(lane_mask(), x[i].first, 16);
+}
+DEVICE real total(RowSum sum) { return sum.first; }
+DEVICE real lane_sum(RowSum x) {
+  lane_sums<1>(&x);
+  return total(x);
+}
+#else
+typedef real RowSum;
+DEVICE void add_row(RowSum& sum, int row, real x) { sum += x; }
+DEVICE real total(RowSum sum) { return sum; }
 #endif
 
 // Copy a final field from scratch to global memory. Scratch is shared memory, so there is no latency of loads to hide.

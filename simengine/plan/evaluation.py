@@ -243,7 +243,7 @@ def _solution(selection: Selection) -> Launches:
         if selection.matrix_rows and most_rows and not selection.merges_solvers and kernel.solves_symmetric:
             kernel = with_jacobian_in_memory(kernel)
         if warps := selection.warps_of(size_class):
-            kernel = by_warps(kernel, model.nv, warps)
+            kernel = by_warps(kernel, model.nv, warps, selection.in_one_warp(size_class))
         return of(kernel, column, member, size_class, suffix)
 
     if selection.by_stages:
@@ -275,7 +275,7 @@ def _in_two_classes(selection: Selection, of: Callable[[Kernel, str, int, int, s
 
     def solves(member: int) -> Kernel:
         warps = selection.warps_of(member)
-        return by_warps(solve, selection.model.nv, warps) if warps else solve
+        return by_warps(solve, selection.model.nv, warps, selection.in_one_warp(member)) if warps else solve
 
     fused = integrator and catalogue.is_fused(integrator, solver)  # then no kernel of its own follows
     return (

@@ -32,6 +32,13 @@ MERGED_DUAL_WORLDS = 512
 MOST_ROWS_OF_A_WARP = 32
 """Worlds with more rows are solved by several warps, if the backend has them and the solver is for rows of any type."""
 
+MOST_ROWS_OF_A_WARP_AS_TWO = 64
+"""Up to so many rows, a single warp may do the work of two, with the same bits."""
+
+FEW_WORLDS_BY_TWO_WARPS = 2048
+"""Up to this many worlds, two warps do so, since each world takes less time. More worlds keep a GPU busy by a warp each,
+which waits for no other and does once what each of two would do."""
+
 SPREAD_WORLDS = 512
 """Up to this many worlds, a GPU has lanes to spare for searches."""
 
@@ -135,6 +142,11 @@ class Selection:
         if not self.solves_by_warps or ROW_CLASSES[min(size_class, NUM_CLASSES - 2)] <= MOST_ROWS_OF_A_WARP:
             return 0
         return WARPS_OF_MORE_ROWS if size_class == NUM_CLASSES - 1 else WARPS_OF_MANY_ROWS
+
+    def in_one_warp(self, size_class: int) -> bool:
+        """Whether one warp does the work of those that `warps_of` gives a size class."""
+        few = self.worlds <= FEW_WORLDS_BY_TWO_WARPS
+        return not few and size_class < NUM_CLASSES - 1 and ROW_CLASSES[size_class] <= MOST_ROWS_OF_A_WARP_AS_TWO
 
     @property
     def row_classes(self) -> int:

@@ -46,6 +46,10 @@ _WARP = LANE_CLASSES[-1]
 
 _THREADS_WITH_WARPS = 512  # on a multiprocessor, so that each has 128 registers
 
+# Blocks of 128 threads on a multiprocessor where a warp does the work of two, for few dofs and for up to 32. With more
+# of them, a thread's registers would spill.
+_BLOCKS_OF_FEW_DOFS, _BLOCKS_OF_MORE_DOFS = 5, 4
+
 WARPS_OF_MANY_ROWS, WARPS_OF_MORE_ROWS = 2, 4
 """Warps that solve a world of many rows together, where rows are in scratch and where they are in the arena."""
 
@@ -155,20 +159,24 @@ def with_jacobian_in_memory(kernel: Kernel) -> Kernel:
     return replace(kernel, name=f"{kernel.name}_J_in_memory", direct=(kernel.direct or frozenset()) | {"efc_J"})
 
 
-def by_warps(kernel: Kernel, dofs: int, warps: int) -> Kernel:
+def by_warps(kernel: Kernel, dofs: int, warps: int, in_one: bool = False) -> Kernel:
     """The kernel's variant in which several warps solve a world together.
 
     Args:
         kernel: a kernel over worlds with Newton's method for rows of every type.
         dofs: dofs of the model, at most 32.
         warps: warps of a world.
+        in_one: whether a single warp does the work of two, in their order, which gives the same bits.
     """
     most = lanes_for(dofs)
+    lanes, blocks = _WARP * warps, _THREADS_WITH_WARPS // (_WARP * warps)
+    if in_one:
+        lanes, blocks = _WARP, _BLOCKS_OF_MORE_DOFS if most == _WARP else _BLOCKS_OF_FEW_DOFS
     return replace(
         kernel,
-        name=f"{kernel.name}_{warps}_warps_{most}",
-        own_lanes=_WARP * warps,
-        min_blocks_per_multiprocessor=_THREADS_WITH_WARPS // (_WARP * warps),
+        name=f"{kernel.name}_{warps}_warps_{'in_one_' * in_one}{most}",
+        own_lanes=lanes,
+        min_blocks_per_multiprocessor=blocks,
         constants=(*kernel.constants, ("SOLVER_WARPS", warps), ("SOLVER_DOFS", most)),
     )
 
@@ -271,12 +279,9 @@ def with_wide_matrices(sizes: tuple[int, ...] = MATRIX_SIZES) -> tuple[Kernel, .
 
 def with_warps() -> tuple[Kernel, ...]:
     """Every variant in which several warps solve a world."""
-    kernels = [catalogue.finish("", SOLVE_NEWTON_GENERAL.name, arena) for arena in (False, True)]
-    return tuple(
-        by_warps(kernel, dofs, WARPS_OF_MORE_ROWS if kernel.name.endswith("arena") else WARPS_OF_MANY_ROWS)
-        for kernel in kernels
-        for dofs in LANE_CLASSES
-    )
+    bounded, arena = (catalogue.finish("", SOLVE_NEWTON_GENERAL.name, arena) for arena in (False, True))
+    many = [by_warps(bounded, dofs, WARPS_OF_MANY_ROWS, one) for one in (False, True) for dofs in LANE_CLASSES]
+    return (*many, *(by_warps(arena, dofs, WARPS_OF_MORE_ROWS) for dofs in LANE_CLASSES))
 
 
 def with_branches() -> tuple[Kernel, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simengine import Simulation, check_model, load_model
+from simengine.plan.evaluation import Launch
 from simengine.zoo import pile_xml
 from tests.gpu.compare import cuda_only, host_later, state_bits
 from tests.gpu.test_wide_worlds import snake
@@ -48,3 +49,23 @@ def test_worlds_of_many_rows_have_the_same_bits_under_every_executor(backend: st
         found.append(state_bits(sim))
         sim.close()
     assert all(one == found[0] for one in found)
+
+
+@cuda_only
+@pytest.mark.parametrize("name", MODELS)
+def test_worlds_have_the_same_bits_in_shards_of_few_worlds(
+    backend: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One warp solves a world of 33 to 64 rows in a shard of many worlds, and two in shards of few."""
+    monkeypatch.setattr("simengine.plan.selection.FEW_WORLDS_BY_TWO_WARPS", 32)
+    found, lanes = [], []
+    for shards in (1, 4):
+        sim = Simulation(load_model(MODELS[name]), 64, backend=backend, executor="serial", shards=shards)
+        launches = sim.schedule.plan().step(64 // shards, frozenset(), False)[0].launches
+        kernels = [item.kernel for item in launches if isinstance(item, Launch)]
+        lanes.append(min(kernel.own_lanes for kernel in kernels if kernel.solver_warps))
+        sim.step(40)
+        found.append(state_bits(sim))
+        sim.close()
+    assert lanes == [32, 64]
+    assert found[0] == found[1]

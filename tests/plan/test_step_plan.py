@@ -15,7 +15,7 @@ from simengine.plan.every_kernel import all_kernels
 from simengine.plan.islands import most_dense_dofs
 from simengine.plan.issue import Issue, decide_issuing
 from simengine.plan.scratch import scratch_plan, works_in_global_memory
-from simengine.plan.selection import MERGED_WORLDS
+from simengine.plan.selection import FEW_WORLDS_BY_TWO_WARPS, MERGED_WORLDS
 from simengine.plan.step_plan import StepPlan, plan_step
 from simengine.plan.tiles import COUNTING_KERNELS
 from simengine.plan.variants import with_branches
@@ -199,6 +199,15 @@ def test_several_warps_solve_worlds_of_many_rows_of_every_type() -> None:
     assert set(warps) == {0, 2, 4}
     assert warps[0] <= 32 < warps[2]
     assert not any(kernel.solver_warps for kernel in on_gpu("ant", 8192).kernels(NOTHING))
+
+
+@pytest.mark.parametrize("emission", ["auto", "stages"])
+@pytest.mark.parametrize(("worlds", "lanes"), [(512, 64), (FEW_WORLDS_BY_TWO_WARPS, 64), (8192, 32)])
+def test_one_warp_does_the_work_of_two_where_there_are_many_worlds(worlds: int, lanes: int, emission: str) -> None:
+    launches = on_gpu("cones", worlds, emission=emission).step(worlds, NOTHING, emission == "auto")[0].launches
+    solvers = [item for item in launches if isinstance(item, Launch) and item.kernel.solver_warps]
+    forms = {item.listed.column: (item.kernel.solver_warps, item.kernel.own_lanes) for item in solvers if item.listed}
+    assert forms == {"rows_64": (2, lanes), "rows_128": (2, 64), "rows_more": (4, 128)}
 
 
 def test_a_launch_more_for_what_is_wanted() -> None:

@@ -18,7 +18,7 @@ struct alignas(16) alignas(real) Vec4 {
 DEVICE Vec4 broadcast4(const real* p) { return *reinterpret_cast<const Vec4*>(p); }
 #endif
 
-#if SIMENGINE_GPU && LANES <= 32 && !defined(MATRIX_ROWS) && !defined(BRANCH_ROWS)
+#if SIMENGINE_GPU && LANES <= 32 && !defined(MATRIX_ROWS) && !defined(BRANCH_ROWS) && !defined(SOLVER_WARPS)
 #define ONE_ROW_A_LANE 1
 #if LANES < 32 || defined(AS_STEP)
 #define REGISTERS_FIT(n) 1  // the number of lanes is chosen so that n always fits
@@ -161,7 +161,7 @@ DEVICE void reg_pad(real* h, int n) {
 }
 #endif
 
-#if !SIMENGINE_GPU || LANES > 32 || defined(MATRIX_ROWS) || defined(BRANCH_ROWS)
+#if !SIMENGINE_GPU || LANES > 32 || defined(MATRIX_ROWS) || defined(BRANCH_ROWS) || defined(SOLVER_WARPS)
 #define ONE_ROW_A_LANE 0
 #define REGISTERS_FIT(n) 0
 

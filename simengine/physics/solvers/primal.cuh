@@ -18,13 +18,14 @@ DEVICE real rows_cost(const Model& m, const Rows& rows, const real* jar, real* f
     return cones_cost(*rows.cones, others, jar, force, weight);
   }
 #endif
-  real cost = 0;
+  RowSum cost = {0};
   LANE_FOR(r, rows.n) {
 #if SIMENGINE_GPU
-    cost += law_of_row(m, rows, r, jar, force, weight);
+    add_row(cost, r, law_of_row(m, rows, r, jar, force, weight));
 #else
     const int dim = rows_together(m, rows, r);
-    if (dim) cost += row_law(m, rows, r, dim, jar + r, force + r, weight ? weight + MAX_CONE_ROWS * r : (real*)0);
+    if (!dim) continue;
+    add_row(cost, r, row_law(m, rows, r, dim, jar + r, force + r, weight ? weight + MAX_CONE_ROWS * r : (real*)0));
 #endif
   }
   return lane_sum(cost);
@@ -122,6 +123,15 @@ DEVICE real line_noise(real linear, real quadratic, real rows) {
   return 4 * REAL_EPS * (abs_(linear) + quadratic + rows);
 }
 
+// Sums of line_law over rows.
+#ifdef WARP_AS_TWO
+struct LineSums {
+  RowSum first, second, size;
+};
+#else
+typedef LineLaw LineSums;
+#endif
+
 // Exact minimiser along a line: Newton's method on the derivative, which is increasing, safeguarded by a bracket.
 // `linear` and `quadratic` are the derivatives of the inertial cost at the start of the line. It ends where the
 // derivative is within `tolerance`, or is rounding. `lines` is scratch, MAX_CONE_ROWS words for each row.
@@ -139,7 +149,7 @@ DEVICE real primal_line_search(const Model& m, const Rows& rows, const real* jar
   lane_sync();
   real low = 0, high = -1, alpha = 1;
   ROLLED for (int iteration = 0; iteration < m.opt_ls_iterations(); ++iteration) {
-    LineLaw sum = {0, 0, 0};
+    LineSums sum = {{0}, {0}, {0}};
 #ifdef PLAIN_ROWS
     if (plain) sum = plain_line_law(others, jar, jv, alpha);
     if (cones) add_cone_lines(cone_lines, cones, alpha, sum);
@@ -149,14 +159,14 @@ DEVICE real primal_line_search(const Model& m, const Rows& rows, const real* jar
 #endif
     LANE_FOR(r, prepared) {
       const LineLaw law = line_law(lines + MAX_CONE_ROWS * r, alpha);
-      sum.first += law.first;
-      sum.second += law.second;
-      sum.size += law.size;
+      add_row(sum.first, r, law.first);
+      add_row(sum.second, r, law.second);
+      add_row(sum.size, r, law.size);
     }
-    real sums[3] = {sum.first, sum.second, sum.size};
+    RowSum sums[3] = {sum.first, sum.second, sum.size};
     lane_sums<3>(sums);
-    if (!iteration) tolerance = max_(tolerance, line_noise(linear, quadratic, sums[2]));
-    const real first = fma_(alpha, quadratic, linear) + sums[0], second = quadratic + sums[1];
+    if (!iteration) tolerance = max_(tolerance, line_noise(linear, quadratic, total(sums[2])));
+    const real first = fma_(alpha, quadratic, linear) + total(sums[0]), second = quadratic + total(sums[1]);
     if (abs_(first) <= tolerance) break;
     if (first < 0) {
       low = alpha;

@@ -1,8 +1,15 @@
 // Worlds of many rows and few dofs, solved by several warps: the Newton direction, and the sum of the rows' forces. The
 // warps share the rows. Lanes have parts of the Hessian's lower triangle in registers: four columns of a row each.
+//
+// A single warp may do this as SOLVER_WARPS warps would, with the same bits: it takes the share of one after that of
+// another.
 #pragma once
 
 #ifdef SOLVER_WARPS
+#define SHARES_OF_A_WARP (SOLVER_WARPS * WARP_LANES / LANES)
+// The share of the rows that is number k of this warp's.
+DEVICE int warp_share(int k) { return SHARES_OF_A_WARP > 1 ? k : warp_index(); }
+
 #define MOST_PARTS_OF_ROWS (SOLVER_DOFS <= 8 ? 12 : SOLVER_DOFS <= 16 ? 40 : 144)
 #define LANE_PARTS ((MOST_PARTS_OF_ROWS + WARP_LANES - 1) / WARP_LANES)
 
@@ -25,12 +32,9 @@ struct LaneParts {
   real sum[LANE_PARTS][4];
 };
 
-DEVICE LaneParts no_parts(int n) {
+DEVICE LaneParts parts_of_lane(int n) {
   LaneParts parts;
-  UNROLLED for (int s = 0; s < LANE_PARTS; ++s) {
-    parts.at[s] = row_part(s * WARP_LANES + warp_lane(), n);
-    UNROLLED for (int q = 0; q < 4; ++q) parts.sum[s][q] = 0;
-  }
+  UNROLLED for (int s = 0; s < LANE_PARTS; ++s) parts.at[s] = row_part(s * WARP_LANES + warp_lane(), n);
   return parts;
 }
 
@@ -68,42 +72,48 @@ DEVICE bool have_weight(const real* weight, int dim) {
   return there;
 }
 
-// The sums of J' W J over the rows of this warp: every WARPS-th of the rows, or cones, that have a weight.
-DEVICE LaneParts sum_parts(const Model& m, const Rows& rows, const real* weight) {
+// The sums of J' W J over a share of the rows: every WARPS-th of the rows, or cones, that have a weight.
+DEVICE void sum_parts(const Model& m, const Rows& rows, const real* weight, int share, LaneParts* parts) {
   const int stride = m.nvp();
-  LaneParts parts = no_parts(m.nv());
+  UNROLLED for (int s = 0; s < LANE_PARTS; ++s) {
+    UNROLLED for (int q = 0; q < 4; ++q) parts->sum[s][q] = 0;
+  }
   int next = 0;  // number of the row or cone
   ROLLED for (int first = 0; first < rows.n; first += WARP_LANES) {
     const int own = first + warp_lane(), own_dim = own < rows.n ? rows_together(m, rows, own) : 0;
     unsigned left = warp_ballot(own_dim && have_weight(weight + MAX_CONE_ROWS * own, own_dim));
     ROLLED for (; left; left &= left - 1, ++next) {
-      if (next % SOLVER_WARPS != warp_index()) continue;
+      if (next % SOLVER_WARPS != share) continue;
       const int from = lowest_bit(left), dim = warp_get_int(own_dim, from), r = first + from;
       const real *J = rows.J + size_t(r) * stride, *w = weight + MAX_CONE_ROWS * r;
       switch (dim) {
-        case 1: add_together<1>(&parts, J, stride, w); break;
-        case 3: add_together<3>(&parts, J, stride, w); break;
-        case 4: add_together<4>(&parts, J, stride, w); break;
-        default: add_together<6>(&parts, J, stride, w);
+        case 1: add_together<1>(parts, J, stride, w); break;
+        case 3: add_together<3>(parts, J, stride, w); break;
+        case 4: add_together<4>(parts, J, stride, w); break;
+        default: add_together<6>(parts, J, stride, w);
       }
     }
   }
-  return parts;
 }
 
 // x = (M + J' W J)^-1 b. The first warp solves, with one row of the matrix in each lane. H is scratch.
-DEVICE_CALL void solve_by_warps(const Model m, const Rows rows, real* x, const real* M, const real* weight,
-                                const real* b, real* H) {
+DEVICE void solve_by_warps(const Model& m, const Rows& rows, real* x, const real* M, const real* weight, const real* b,
+                           real* H) {
   const int n = m.nv();
-  const LaneParts parts = sum_parts(m, rows, weight);
-  LANE_FOR_LOADS(e, n * n) H[e] = M[e];
-  ROLLED for (int w = 0; w < SOLVER_WARPS; ++w) {
-    lane_sync();
-    if (w != warp_index()) continue;
-    UNROLLED for (int s = 0; s < LANE_PARTS; ++s) {
-      const RowPart at = parts.at[s];
-      UNROLLED for (int q = 0; q < 4; ++q) {
-        if (at.row >= 0 && at.column + q <= at.row) H[at.row * n + at.column + q] += parts.sum[s][q];
+  LaneParts parts = parts_of_lane(n);
+  ROLLED for (int k = 0; k < SHARES_OF_A_WARP; ++k) {
+    sum_parts(m, rows, weight, warp_share(k), &parts);
+    if (k == 0) {
+      LANE_FOR_LOADS(e, n * n) H[e] = M[e];
+    }
+    ROLLED for (int w = 0; w < LANES / WARP_LANES; ++w) {
+      lane_sync();
+      if (w != warp_index()) continue;
+      UNROLLED for (int s = 0; s < LANE_PARTS; ++s) {
+        const RowPart at = parts.at[s];
+        UNROLLED for (int q = 0; q < 4; ++q) {
+          if (at.row >= 0 && at.column + q <= at.row) H[at.row * n + at.column + q] += parts.sum[s][q];
+        }
       }
     }
   }
@@ -121,19 +131,21 @@ DEVICE_CALL void solve_by_warps(const Model m, const Rows rows, real* x, const r
   lane_sync();
 }
 
-// x = J' f + y, where each warp adds up a part of the rows.
+// x = J' f + y, where each warp adds up its shares of the rows.
 DEVICE void add_forces_by_warps(const Model& m, const Rows& rows, const real* force, const real* y, real* x) {
   const int stride = m.nvp(), i = warp_lane(), part = (rows.n + SOLVER_WARPS - 1) / SOLVER_WARPS;
-  const int first = part * warp_index(), end = first + part < rows.n ? first + part : rows.n;
-  real sum = 0;
-  if (i < m.nv()) {
-    OVERLAPPED for (int r = first; r < end; ++r) sum = fma_(rows.J[r * stride + i], force[r], sum);
+  ROLLED for (int k = 0; k < SHARES_OF_A_WARP; ++k) {
+    const int share = warp_share(k), first = part * share, end = first + part < rows.n ? first + part : rows.n;
+    real sum = 0;
+    if (i < m.nv()) {
+      OVERLAPPED for (int r = first; r < end; ++r) sum = fma_(rows.J[r * stride + i], force[r], sum);
+    }
+    if (k == 0) lane_sync();
+    m.column[share * WARP_LANES + i] = sum;
   }
   lane_sync();
-  m.column[lane()] = sum;
-  lane_sync();
   if (warp_index() == 0 && i < m.nv()) {
-    sum = y ? y[i] : R(0.0);
+    real sum = y ? y[i] : R(0.0);
     UNROLLED for (int w = 0; w < SOLVER_WARPS; ++w) sum += m.column[w * WARP_LANES + i];
     x[i] = sum;
   }
