@@ -232,7 +232,9 @@ class Kernel:
             registers: whether matrices with nv rows are factored in registers, so that no Hessian is needed in scratch.
         """
         shapes = {f"{s.name}_{name}": dims for s in self.stages for name, dims in s.scratch}
-        memory = 0 if registers and not self.solver_warps else sizes["nv"] ** 2
+        memory = 0 if registers else sizes["nv"] ** 2
+        if self.solver_warps:  # the lower triangle, through which lanes hand on what they have added up
+            memory = sizes["nv"] * (sizes["nv"] + 1) // 2
         # with two rows in a lane, the parts of four rows beyond the first 32 columns
         hessian = 4 * (self.matrix_rows - _WARP) if self.matrix_rows else memory
         if self.block_rows:  # twice four columns and a right side, and the solution

@@ -30,10 +30,10 @@ DEVICE unsigned warp_ballot(int x) { return lane_ballot(x); }
 #endif
 #endif
 
-// Sums over the rows of a world, to which each lane adds its rows of a LANE_FOR. A single warp that works as two has two
-// rows where each of their lanes has one. It keeps the rows of the first warp apart from those of the second, and adds
-// all of them in the order of two warps, so that results have the same bits. Sums over dofs need no care: the second
-// warp has none.
+// Sums over the rows of a world, to which each lane adds its rows of a LANE_FOR. A lane of a single warp that works as
+// two has two rows where each of their lanes has one. It keeps the rows of the first warp apart from those of the
+// second, and all lanes add them in the order of two warps, so that results have the same bits. Sums over dofs need no
+// care: the second warp has none.
 #if SIMENGINE_GPU && defined(SOLVER_WARPS) && LANES == 32
 #define WARP_AS_TWO
 struct RowSum {
@@ -44,8 +44,8 @@ DEVICE void add_row(RowSum& sum, int row, real x) {
   sum.first += of_second ? R(0.0) : x;
   sum.second += of_second ? x : R(0.0);
 }
-// Afterwards the sums over all lanes are `total`. Half of the lanes go on with the first part and the other half with the
-// second, so that this takes one shuffle more than sums without parts.
+// Afterwards the sums over all lanes are `total`. Half of the lanes go on with the first part and the other half with
+// the second, so that this takes one shuffle more than sums without parts.
 template <int COUNT>
 DEVICE void lane_sums(RowSum* x) {
   const bool upper = lane() >= 16;

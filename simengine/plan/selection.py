@@ -36,8 +36,8 @@ MOST_ROWS_OF_A_WARP_AS_TWO = 64
 """Up to so many rows, a single warp may do the work of two, with the same bits."""
 
 FEW_WORLDS_BY_TWO_WARPS = 2048
-"""Up to this many worlds, two warps do so, since each world takes less time. More worlds keep a GPU busy by a warp each,
-which waits for no other and does once what each of two would do."""
+"""Up to this many worlds, two warps do so, since each world takes less time. More worlds keep a GPU busy by a warp
+each, which waits for no other and does once what each of two would do."""
 
 SPREAD_WORLDS = 512
 """Up to this many worlds, a GPU has lanes to spare for searches."""

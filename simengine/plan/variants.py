@@ -46,9 +46,9 @@ _WARP = LANE_CLASSES[-1]
 
 _THREADS_WITH_WARPS = 512  # on a multiprocessor, so that each has 128 registers
 
-# Blocks of 128 threads on a multiprocessor where a warp does the work of two, for few dofs and for up to 32. With more
-# of them, a thread's registers would spill.
-_BLOCKS_OF_FEW_DOFS, _BLOCKS_OF_MORE_DOFS = 5, 4
+# Blocks of 128 threads on a multiprocessor where a warp does the work of two, for up to 16 dofs and for up to 32. With
+# more of them, a thread's registers would spill in loops over rows.
+_BLOCKS_OF_FEW_DOFS, _BLOCKS_OF_MORE_DOFS = 6, 5
 
 WARPS_OF_MANY_ROWS, WARPS_OF_MORE_ROWS = 2, 4
 """Warps that solve a world of many rows together, where rows are in scratch and where they are in the arena."""

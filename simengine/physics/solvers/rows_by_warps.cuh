@@ -96,23 +96,28 @@ DEVICE void sum_parts(const Model& m, const Rows& rows, const real* weight, int 
   }
 }
 
-// x = (M + J' W J)^-1 b. The first warp solves, with one row of the matrix in each lane. H is scratch.
+// Place of an entry in a lower triangle, row by row.
+DEVICE int in_triangle(int row, int column) { return row * (row + 1) / 2 + column; }
+
+// x = (M + J' W J)^-1 b. The first warp solves, with one row of the matrix in each lane. H is scratch for a triangle.
 DEVICE void solve_by_warps(const Model& m, const Rows& rows, real* x, const real* M, const real* weight, const real* b,
                            real* H) {
   const int n = m.nv();
   LaneParts parts = parts_of_lane(n);
   ROLLED for (int k = 0; k < SHARES_OF_A_WARP; ++k) {
     sum_parts(m, rows, weight, warp_share(k), &parts);
-    if (k == 0) {
-      LANE_FOR_LOADS(e, n * n) H[e] = M[e];
-    }
+    // each entry of a share has one lane, so that only other warps wait
     ROLLED for (int w = 0; w < LANES / WARP_LANES; ++w) {
-      lane_sync();
+      if (w > 0) lane_sync();
       if (w != warp_index()) continue;
+      const bool first = k == 0 && w == 0;
       UNROLLED for (int s = 0; s < LANE_PARTS; ++s) {
         const RowPart at = parts.at[s];
+        const real* from = first ? M + at.row * n : H + in_triangle(at.row, 0);
+        real* to = H + in_triangle(at.row, 0);
         UNROLLED for (int q = 0; q < 4; ++q) {
-          if (at.row >= 0 && at.column + q <= at.row) H[at.row * n + at.column + q] += parts.sum[s][q];
+          const int j = at.column + q;
+          if (at.row >= 0 && j <= at.row) to[j] = from[j] + parts.sum[s][q];
         }
       }
     }
@@ -122,7 +127,7 @@ DEVICE void solve_by_warps(const Model& m, const Rows& rows, real* x, const real
     const int i = warp_lane();
     real h[ROW_LANES];
     UNROLLED for (int j = 0; j < ROW_LANES; ++j) {
-      h[j] = i < n && j < n ? H[i > j ? i * n + j : j * n + i] : R(0.0);
+      h[j] = i < n && j < n ? H[i > j ? in_triangle(i, j) : in_triangle(j, i)] : R(0.0);
     }
     reg_pad(h, n);
     const real solved = reg_solve(h, i < n ? b[i] : R(0.0), n, m.column);
