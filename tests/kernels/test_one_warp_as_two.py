@@ -23,10 +23,10 @@ from tests.helpers.cuda_on_host.backend import FiberBackend
 from tests.helpers.cuda_on_host.program import FIRST_TO_LAST, SCHEDULES, Edit, Schedule
 from tests.helpers.cuda_on_host.resident import FiberResident
 from tests.stages.harness import Memory, arguments, call, changed, list_worlds
-from tests.stages.harness_chain import calls, single
+from tests.stages.harness_chain import calls, most_rows, single
 
-FEWEST, MOST = 33, 64
-"""Rows of the worlds that both kernels solve."""
+ROWS = (33, 64)
+"""Fewest and most rows of the worlds that both kernels solve."""
 
 
 def chain(links: int, cone: str) -> mujoco.MjModel:
@@ -46,8 +46,8 @@ def chain(links: int, cone: str) -> mujoco.MjModel:
 
 
 @cache
-def before_solution(links: int, cone: str, dtype: str, worlds: int) -> Memory:
-    """A memory with all that the solver reads, whose list has the worlds of 33 to 64 rows."""
+def before_solution(links: int, cone: str, dtype: str, worlds: int, bounds: tuple[int, int] = ROWS) -> Memory:
+    """A memory with all that the solver reads, whose list has the worlds whose rows are within bounds."""
     mj, rng = chain(links, cone), np.random.default_rng(links)
     model = load_table(mj)
     assert model.solver == SOLVE_NEWTON_GENERAL.name
@@ -64,7 +64,7 @@ def before_solution(links: int, cone: str, dtype: str, worlds: int) -> Memory:
             break
         call(kernel, memory, slots)
     rows = memory.own("nefc")
-    chosen = np.flatnonzero((rows >= FEWEST) & (rows <= MOST))
+    chosen = np.flatnonzero((rows >= bounds[0]) & (rows <= bounds[1]))
     list_worlds(memory, chosen.astype(np.int32))
     return memory
 
@@ -73,8 +73,9 @@ def solved(memory: Memory, in_one: bool, schedule: Schedule = FIRST_TO_LAST, edi
     """The memory after the solver has run for the worlds of the list."""
     kernel = by_warps(single(memory.model.solver), memory.model.nv, WARPS_OF_MANY_ROWS, in_one)
     away = FiberResident(memory.copy(), schedule, edit)
+    slots = arguments(kernel, away.memory, True, most_rows(memory))
     # the lanes of two warps wait for their whole block, which has one world
-    away.call(kernel, arguments(kernel, away.memory, True, MOST), worlds_a_block=4 if in_one else 1)
+    away.call(kernel, slots, worlds_a_block=4 if in_one else 1)
     away.fetch()
     return away.memory
 
@@ -111,6 +112,15 @@ def test_one_warp_has_the_bits_of_two_in_every_order_of_lanes(links: int, cone: 
     for schedule in SCHEDULES:
         assert differing(solved(memory, True, schedule), two) == set()
         assert differing(solved(memory, False, schedule), two) == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cone", ["elliptic", "pyramidal"])
+def test_one_warp_has_the_bits_of_two_with_four_rows_in_a_lane(cone: str) -> None:
+    memory = before_solution(14, cone, "float32", 40, (65, 128))
+    two = solved(memory, in_one=False)
+    assert_hard(two, 5)
+    assert differing(solved(memory, in_one=True), two) == set()
 
 
 @pytest.mark.slow
