@@ -51,7 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # the variables are for the other processes; JAX has already read them in this one
     for name, value in (
         ("jax_compilation_cache_dir", str(folder)),
-        ("jax_persistent_cache_min_compile_time_secs", 0.3),
+        ("jax_persistent_cache_min_compile_time_secs", 0.03),
     ):
         os.environ[name.upper()] = str(value)
         jax.config.update(name, value)

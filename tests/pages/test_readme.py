@@ -15,6 +15,7 @@ PROGRAMS = dict(enumerate(pages.blocks(README, "python")))
 COMMANDS = pages.commands(README)
 MAKE = [command for command in COMMANDS if command.startswith("make ")]
 LIGHT = [command for command in COMMANDS if command not in MAKE]
+SHORTER = " total_steps=8192"  # of a training, which in the second stage is as long as on the page
 MOST_WORDS = 900
 MOST_BYTES = 2_000_000  # of the moving picture
 
@@ -39,6 +40,12 @@ def test_make_command_is_run_by_ci(command: str) -> None:
 
 @pytest.mark.parametrize("command", LIGHT)
 def test_command_runs(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pages.run_command(command + SHORTER * command.startswith("simengine train"), tmp_path, monkeypatch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [command for command in LIGHT if command.startswith("simengine train")])
+def test_training_runs_to_its_end(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pages.run_command(command, tmp_path, monkeypatch)
 
 
