@@ -32,7 +32,7 @@ DEVICE void wide_solve(WideRows* h, TwoDofs* y, real* column, real* beyond, int 
 #pragma unroll
     for (int c = 0; c < 4; ++c) {
       inverse[0] = i == k + c ? p.pivot[c] : inverse[0];
-      under[c] = i < FAR_ROWS ? beyond[c * FAR_ROWS + i] : R(0.0);
+      under[c] = LANES + i < wide_stride(n) ? beyond[c * FAR_ROWS + i] : R(0.0);
     }
     eliminate_four(p, i - k, h->near, &y->at[0], multiplier[0]);
     eliminate_four(p, 4, under, &y->at[1], multiplier[1]);
