@@ -42,7 +42,8 @@ class TimedDriver(CudaDriver):
         known = super().functions()
         if known is None:
             raise RuntimeError("the CUDA driver's functions are not found; run this where compiled code issues calls")
-        self._library.timed_set(ctypes.c_void_p(array("q", known[: len(_NAMES)]).buffer_info()[0]))
+        of_cuda = array("q", known[: len(_NAMES)])
+        self._library.timed_set(ctypes.c_void_p(of_cuda.buffer_info()[0]))
         addresses = (ctypes.cast(self._library[f"timed_{name}"], ctypes.c_void_p).value or 0 for name in _NAMES)
         self._functions = Functions(*addresses, *known[len(_NAMES) :])
 
