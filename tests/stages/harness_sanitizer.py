@@ -26,6 +26,7 @@ from simengine.kernels.host_build import compiler, defines
 from simengine.kernels.host_codegen import host_source
 from simengine.kernels.kernel import Kernel
 from simengine_scheduler.native.cache import cached, digest
+from tests.helpers import one_processor
 from tests.stages.harness import Argument, Memory, Pointer, call
 from tests.stages.harness_chain import Calls
 from tests.stages.units import Edit, unit_source
@@ -164,7 +165,7 @@ def execute(program: Path, kernels: Sequence[Kernel], buffers: dict[str, np.ndar
                 file.write(struct.pack("<qq", number[item.kernel], len(item.slots)))
                 for buffer, value in item.slots:
                     file.write(struct.pack("<qq", -1 if buffer is None else place[buffer], value))
-        run = subprocess.run([str(program), str(job), str(answer)], capture_output=True, text=True, check=False)
+        run = one_processor.run([str(program), str(job), str(answer)])
         content = answer.read_bytes() if answer.exists() else b""
     results: dict[str, np.ndarray] = {}
     at = 0
