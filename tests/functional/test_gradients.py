@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from copy import copy
 from functools import partial
 from typing import Any
 
@@ -189,7 +190,11 @@ def test_derivatives_of_a_step_with_much_in_it(options: dict[str, str]) -> None:
 @pytest.mark.parametrize("name", ["hopper", "linkage", "rollers", "ragdoll", "ropes", "glider", "actuators", "crates"])
 def test_derivatives_of_a_step_of_models(name: str) -> None:
     """Models that between them have all solvers that converge, all integrators, and rows and forces of every type."""
-    _, model = oracle_model(name)
+    mj, model = oracle_model(name)
+    if model.solver == "solve_cg":  # ends where the cost hardly falls, which leaves too much for differences
+        mj = copy(mj)
+        mj.opt.tolerance = 0
+        model = load_table(mj)
     states, ctrl = states_of(model, sample(name, 8), "float64")
     base = jax.tree.map(lambda leaf: leaf[0], states)
     check(step_of(model, base), (states.qpos, states.qvel, states.act, ctrl))
