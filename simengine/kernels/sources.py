@@ -92,7 +92,7 @@ _LARGE_HEADERS = (
 _CONVEX_HEADERS = (
     *("shape.cuh", "simplex.cuh", "prism.cuh", "simplex_vectors.cuh", "gjk.cuh", "descent.cuh", "polish.cuh"),
     "settle.cuh",
-    *("epa.cuh", "other_ways.cuh", "segment_cylinder.cuh", "solid.cuh", "polygon.cuh"),
+    *("polytope.cuh", "epa.cuh", "other_ways.cuh", "segment_cylinder.cuh", "solid.cuh", "polygon.cuh"),
     "manifold.cuh",
     "searches.cuh",
 )

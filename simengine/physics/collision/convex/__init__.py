@@ -4,7 +4,7 @@ In the order in which a contact is computed:
 
     shape                  support functions of all convex geoms
     gjk                    distance of two shapes that are apart
-    epa                    penetration of two shapes that overlap
+    epa, polytope          penetration of two shapes that overlap
     polish                 the exact normal, and the nearest points
     segment_cylinder       all of these for a capsule and a cylinder, without a search, in kernels only
     solid                  the faces and edges at the contact
