@@ -93,7 +93,8 @@ _CONVEX_HEADERS = (
     *("shape.cuh", "simplex.cuh", "prism.cuh", "simplex_vectors.cuh", "gjk.cuh", "descent.cuh", "polish.cuh"),
     "settle.cuh",
     *("polytope.cuh", "epa.cuh", "other_ways.cuh", "segment_cylinder.cuh", "solid.cuh", "polygon.cuh"),
-    "manifold.cuh",
+    *("face_plane.cuh", "faces_in_vectors.cuh", "manifold.cuh"),
+    "prisms_in_vectors.cuh",
     "searches.cuh",
 )
 

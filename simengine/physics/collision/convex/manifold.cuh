@@ -16,8 +16,6 @@
 
 #define FACES R(0.996)
 #define EDGE R(0.0888)
-#define THERE_AND_BACK 8  // most corners of a clipped edge: each end twice, and more through rounding
-#define ALONG_SIDE (8 * REAL_EPS)  // relative to the scale: a point this far beyond a side of a face lies along it
 
 // Features that lie flat on each other: two faces, or an edge and a face.
 struct Lying {
@@ -61,49 +59,6 @@ DEVICE_CALL bool edge_lying(const Solid& edges, const Solid& faces, Lying* out) 
   return false;
 }
 
-// The plane of a face as a frame for heights above it and coordinates in it.
-struct Plane {
-  real origin[3], x[3], y[3], normal[3];
-};
-
-DEVICE_CALL Plane plane_of(const Solid& s, int face) {
-  Plane p;
-  face_normal_of(s, face, p.normal);
-  corner_of(s, s.model->face_vert()[s.model->face_adr()[face + 1] - 1], p.origin);
-  real frame[9];
-  for (int i = 0; i < 3; ++i) {
-    frame[i] = p.normal[i];
-    frame[3 + i] = 0;
-  }
-  make_frame(frame);
-  for (int i = 0; i < 3; ++i) {
-    p.x[i] = frame[3 + i];
-    p.y[i] = frame[6 + i];
-  }
-  return p;
-}
-
-DEVICE Spot above(const Plane& p, const real* point) {
-  real offset[3];
-  for (int i = 0; i < 3; ++i) offset[i] = point[i] - p.origin[i];
-  return {dot3(p.x, offset), dot3(p.y, offset), dot3(p.normal, offset)};
-}
-
-// Corner k of a face as seen from a plane; MuJoCo's order around a face is clockwise. The corner after the last is the
-// first.
-DEVICE_CALL Spot corner_above(const Solid& s, int face, int k, const Plane& p) {
-  const int begin = s.model->face_adr()[face], sides = s.model->face_adr()[face + 1] - begin;
-  real point[3];
-  corner_of(s, s.model->face_vert()[begin + (k < sides ? sides - 1 - k : sides - 1)], point);
-  return above(p, point);
-}
-
-// The side of a face between two corners that follow each other.
-DEVICE HalfPlane side_of(const Spot& from, const Spot& to, real slack) {
-  const real nx = from.y - to.y, ny = to.x - from.x;
-  return {nx, ny, fma_(nx, from.x, ny * from.y), slack * (abs_(nx) + abs_(ny))};
-}
-
 DEVICE_CALL void put_contact(const real* point, real dist, const real* normal, real sign, const real* origin,
                              Contact* out) {
   out->dist = dist;
@@ -115,13 +70,17 @@ DEVICE_CALL void put_contact(const real* point, real dist, const real* normal, r
   make_frame(out->frame);
 }
 
-// (3) contacts of two faces.
-DEVICE_CALL int face_contacts(const Solid& a, const Solid& b, const Lying& lying, const real* origin, real margin,
-                              real scale, Contact* out) {
-  const Plane plane = plane_of(a, lying.first), other = plane_of(b, lying.second);
+// The part of the second face over the first, seen from the plane of the first: its corners that are within the margin.
+// Returns their number.
+DEVICE int overlap(const Solid& a, const Solid& b, const Lying& lying, const Plane& plane, real margin, real scale,
+                   Spot* polygon) {
+#ifdef FACES_IN_VECTORS
+  if (fits_spots(a, lying.first, b, lying.second)) {
+    return overlap_in_vectors(a, b, lying.first, lying.second, plane, ALONG_SIDE * scale, margin, polygon);
+  }
+#endif
   const int* adr = a.model->face_adr();
   const int begin = adr[lying.second], sides = adr[lying.second + 1] - begin;
-  Spot polygon[FACE_CORNERS];
   Rectangle bounds;
   int number = 0, first = 0;  // corners, and the one that the polygon begins with
   nothing_yet(bounds);
@@ -150,6 +109,15 @@ DEVICE_CALL int face_contacts(const Solid& a, const Solid& b, const Lying& lying
   ROLLED for (int k = 0; k < number; ++k) {
     if (polygon[k].height <= margin) polygon[near++] = polygon[k];
   }
+  return near;
+}
+
+// (3) contacts of two faces.
+DEVICE_CALL int face_contacts(const Solid& a, const Solid& b, const Lying& lying, const real* origin, real margin,
+                              real scale, Contact* out) {
+  const Plane plane = plane_of(a, lying.first), other = plane_of(b, lying.second);
+  Spot polygon[FACE_CORNERS];
+  int near = overlap(a, b, lying, plane, margin, scale, polygon);
   near = without_copies(polygon, near, SAME_CORNER * scale);
   int chosen[4] = {0, 1, 2, 3};
   if (near > 4) span(polygon, near, chosen);
@@ -167,19 +135,18 @@ DEVICE_CALL int face_contacts(const Solid& a, const Solid& b, const Lying& lying
   return near < 4 ? near : 4;
 }
 
-// (4) contacts of an edge on a face; `sign` is +1 or -1 and turns the face's normal into the contact's.
-DEVICE_CALL int edge_contacts(const Solid& edges, const Solid& faces, const Lying& lying, real sign,
-                              const real* origin, real margin, real scale, Contact* out) {
-  if (edges.astray) return 0;
-  const int face = lying.second, *adr = faces.model->face_adr();
-  const Plane plane = plane_of(faces, face);
-  real end[2][3];
-  edge_of(edges, lying.first, end[0], end[1]);
-  const Spot from = above(plane, end[0]), to = above(plane, end[1]);
-  // the part of the edge over the face, as parameters in [0, 1]: a polygon of two corners
-  Spot part[THERE_AND_BACK] = {{R(0.0), R(0.0), from.height}, {R(1.0), R(0.0), to.height}};
+// The part of an edge over a face, given the heights of its ends: corners whose first coordinates are parameters of the
+// edge in [0, 1]. Returns their number, 0 if there is no such part.
+DEVICE int part_over(const Solid& faces, int face, const Plane& plane, const Spot& from, const Spot& to, real scale,
+                     Spot* part) {
+#ifdef FACES_IN_VECTORS
+  if (sides_of(faces, face) <= MOST_SPOTS) {
+    return part_in_vectors(faces, face, plane, from, to, ALONG_SIDE * scale, part);
+  }
+#endif
+  const int* adr = faces.model->face_adr();
   Rectangle bounds;
-  int corners = 2, near = 0;
+  int corners = 2;
   Spot here = corner_above(faces, face, 0, plane);
   ROLLED for (int k = 0; k < adr[face + 1] - adr[face]; ++k) {
     const Spot before = here;
@@ -189,6 +156,20 @@ DEVICE_CALL int edge_contacts(const Solid& edges, const Solid& faces, const Lyin
     if (d1 > h.slack && d2 > h.slack) return 0;
     corners = clip(part, corners, {d2 - d1, R(0.0), -d1, h.slack}, THERE_AND_BACK, bounds);
   }
+  return corners;
+}
+
+// (4) contacts of an edge on a face; `sign` is +1 or -1 and turns the face's normal into the contact's.
+DEVICE_CALL int edge_contacts(const Solid& edges, const Solid& faces, const Lying& lying, real sign,
+                              const real* origin, real margin, real scale, Contact* out) {
+  if (edges.astray) return 0;
+  const Plane plane = plane_of(faces, lying.second);
+  real end[2][3];
+  edge_of(edges, lying.first, end[0], end[1]);
+  const Spot from = above(plane, end[0]), to = above(plane, end[1]);
+  Spot part[THERE_AND_BACK] = {{R(0.0), R(0.0), from.height}, {R(1.0), R(0.0), to.height}};
+  const int corners = part_over(faces, lying.second, plane, from, to, scale, part);
+  int near = 0;
   ROLLED for (int k = 0; k < corners; ++k) {
     if (part[k].height + edges.thick <= margin) part[near++] = part[k];
   }

@@ -155,6 +155,18 @@ struct PrismRounds {
     filled = 0;
   }
 
+#ifdef PRISMS_IN_VECTORS
+  // Collide the prisms of pair i that may touch, in order.
+  DEVICE_METHOD void add(int i, Patch& f) {
+    const real margin = pairs.margin(i);
+    each_near_prism(f, bounds_of(pairs.pair(i), f.d.b), margin, [&](int near) {
+      pair = i;
+      prism = near;
+      finish(i, f);
+      return before < MAX_HFIELD;
+    });
+  }
+#else
   // Give the prisms of pair i to lanes, in order.
   DEVICE_METHOD void add(int i, Patch& f) {
     const int prisms = 2 * f.number[0] * f.number[1];
@@ -170,6 +182,7 @@ struct PrismRounds {
       if (i == open && before == MAX_HFIELD) return;
     }
   }
+#endif
 };
 
 template <typename Pairs>

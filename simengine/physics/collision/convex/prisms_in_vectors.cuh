@@ -1,0 +1,162 @@
+// Prisms of a height field that a geom may touch, many at a time on the host. A geom is above most cells that its box
+// covers, or beside them: a plane lies between it and the prism. That may be the plane of the prism's upper face or of
+// its diagonal side, or one across an axis of the geom. Where rounding might decide, a prism is kept, so that the
+// searches that follow find the same contacts.
+#pragma once
+
+#if defined(MATRIX_VECTORS) && VECTOR_BYTES >= 32
+#define PRISMS_IN_VECTORS
+#define PLANE_SLACK (64 * REAL_EPS)  // relative to the terms of a height above a plane
+
+// A geom around the origin of a field's frame: the box that holds it, and how far it reaches in other directions. Of a
+// mesh that is as far as its box.
+struct GeomBounds {
+  real centre[3], axis[3][3], half[3];  // of the box: its centre, its axes, and its half sides [m]
+  real flat[3], round[3], radius;       // as of Shape
+
+  // The geom's support along -n, with n as its entries along x, y and z, and its length.
+  Lanes reach(const Lanes* n, Lanes length) const {
+    Lanes flat_part = -(n[0] * centre[0] + n[1] * centre[1] + n[2] * centre[2]), square = {};
+    for (int i = 0; i < 3; ++i) {
+      const Lanes along = n[0] * axis[i][0] + n[1] * axis[i][1] + n[2] * axis[i][2], curved = along * round[i];
+      flat_part += lanes_abs(along) * flat[i];
+      square += curved * curved;
+    }
+    return flat_part + vector_sqrt(square) + length * radius;
+  }
+};
+
+DEVICE GeomBounds bounds_of(const Pair& p, const Shape& s) {
+  const Model& m = *p.model;
+  const real* box = m.geom_aabb() + 6 * p.geom2;
+  GeomBounds g;
+  real world[3], axis[3];
+  to_world(world, p.mat2, box);
+  to_local(g.centre, p.mat1, world);
+  for (int i = 0; i < 3; ++i) {
+    mat_col(axis, p.mat2, i);
+    to_local(g.axis[i], p.mat1, axis);
+    g.half[i] = box[3 + i];
+    g.flat[i] = s.hull.nvert ? g.half[i] : s.box[i];
+    g.round[i] = s.round[i];
+  }
+  g.radius = s.radius;
+  return g;
+}
+
+// Successive prisms of a strip: the vertices of their upper faces, of which the edge from the first to the second is
+// along y, and that from the second to the third is the diagonal of a cell. See hfield.cu.
+struct Prisms {
+  Lanes at[3][3];
+
+  Lanes along(int v, const real* way) const { return at[v][0] * way[0] + at[v][1] * way[1] + at[v][2] * way[2]; }
+};
+
+// Whether the geom is above the plane of the upper face by more than the margin.
+DEVICE Truths above_faces(const GeomBounds& g, const Prisms& p, real margin) {
+  Lanes ab[3], ac[3], n[3];
+  for (int i = 0; i < 3; ++i) {
+    ab[i] = p.at[1][i] - p.at[0][i];
+    ac[i] = p.at[2][i] - p.at[0][i];
+  }
+  for (int i = 0; i < 3; ++i) n[i] = ab[(i + 1) % 3] * ac[(i + 2) % 3] - ab[(i + 2) % 3] * ac[(i + 1) % 3];
+  const Truths down = n[2] < Lanes{};
+  Lanes above = {}, terms = {}, square = {};  // the origin's height above the plane, and the size of its terms
+  for (int i = 0; i < 3; ++i) {
+    n[i] = down ? -n[i] : n[i];
+    above -= n[i] * p.at[0][i];
+    terms += lanes_abs(n[i] * p.at[0][i]);
+    square += n[i] * n[i];
+  }
+  const Lanes length = vector_sqrt(square), reach = g.reach(n, length) + length * margin;
+  return above > reach + PLANE_SLACK * (terms + reach);
+}
+
+// Whether a prism, from its upper face down to the height `base`, is on one side of the geom's box along an axis of it.
+DEVICE Truths beside_box(const GeomBounds& g, const Prisms& p, real base, real margin) {
+  Truths beside = {};
+  for (int i = 0; i < 3; ++i) {
+    const real centre = dot3(g.axis[i], g.centre), down = g.axis[i][2];
+    Lanes low = every(REAL_MAX), high = every(-REAL_MAX), size = every(abs_(centre) + g.half[i] + margin);
+    for (int v = 0; v < 3; ++v) {
+      const Lanes upper = p.along(v, g.axis[i]) - centre, lower = upper + (base - p.at[v][2]) * down;
+      const Lanes less = upper < lower ? upper : lower, more = upper < lower ? lower : upper;
+      low = less < low ? less : low;
+      high = more > high ? more : high;
+      size += lanes_abs(less) + lanes_abs(more);
+    }
+    const Lanes reach = g.half[i] + margin + PLANE_SLACK * size;
+    beside |= (low > reach) | (-high > reach);
+  }
+  return beside;
+}
+
+// Whether the geom is on the other side of the diagonal of a prism's cell.
+DEVICE Truths beyond_diagonals(const GeomBounds& g, const Prisms& p, real margin) {
+  // the outward normal of the diagonal side: away from the first vertex
+  Lanes n[3] = {p.at[2][1] - p.at[1][1], p.at[1][0] - p.at[2][0], Lanes{}};
+  const Truths inward = n[0] * (p.at[0][0] - p.at[1][0]) + n[1] * (p.at[0][1] - p.at[1][1]) > Lanes{};
+  for (int i = 0; i < 2; ++i) n[i] = inward ? -n[i] : n[i];
+  const Lanes along_x = n[0] * p.at[1][0], along_y = n[1] * p.at[1][1];
+  const Lanes length = vector_sqrt(n[0] * n[0] + n[1] * n[1]), reach = g.reach(n, length) + length * margin;
+  return -(along_x + along_y) > reach + PLANE_SLACK * (lanes_abs(along_x) + lanes_abs(along_y) + reach);
+}
+
+// Cells of a patch whose prisms fit a vector: some of one row, or all of several rows. Prism k of row j has place
+// (2 * cells + 2) * j + k, because a row has two vertices more than prisms.
+struct Tile {
+  int first[2], cells[2];  // along x and y, from the patch's first cell
+
+  int stride() const { return 2 * cells[0] + 2; }
+  int prisms() const { return 2 * cells[0]; }
+};
+
+// The prisms of a tile that the geom may touch, by bits.
+template <typename Patch>
+DEVICE unsigned prisms_of_tile(const Patch& f, const GeomBounds& g, const Tile& tile, real margin) {
+  REAL x[VECTOR_WIDTH + 2] = {}, y[VECTOR_WIDTH + 2] = {}, height[VECTOR_WIDTH + 2] = {};
+  unsigned there = 0;
+  for (int j = 0; j < tile.cells[1]; ++j) {
+    const int first = tile.stride() * j, row = f.first[1] + tile.first[1] + j;
+    const real y0 = fma_(real(row), f.step[1], f.corner[1]), y1 = fma_(real(row + 1), f.step[1], f.corner[1]);
+    const real* data = f.data + row * f.ncol;
+    for (int k = 0; k <= tile.cells[0]; ++k) {
+      const int c = f.first[0] + tile.first[0] + k, v = first + 2 * k;
+      x[v] = x[v + 1] = fma_(real(c), f.step[0], f.corner[0]);
+      y[v] = y1;
+      y[v + 1] = y0;
+      height[v] = fma_(data[f.ncol + c], f.scale, f.ground);
+      height[v + 1] = fma_(data[c], f.scale, f.ground);
+    }
+    there |= ((1u << tile.prisms()) - 1) << first;
+  }
+  Prisms p;
+  Truths reached = {};
+  for (int v = 0; v < 3; ++v) {
+    p.at[v][0] = lanes_at(x + v);
+    p.at[v][1] = lanes_at(y + v);
+    p.at[v][2] = lanes_at(height + v);
+    reached |= p.at[v][2] >= f.low;
+  }
+  there &= bits_of(reached & ~above_faces(g, p, margin));
+  if (there) there &= ~bits_of(beside_box(g, p, f.base, margin) | beyond_diagonals(g, p, margin));
+  return there;
+}
+
+// Call take(prism) for the prisms of a patch that the geom may touch, in order, until it returns false.
+template <typename Patch, typename Take>
+DEVICE void each_near_prism(const Patch& f, const GeomBounds& g, real margin, const Take& take) {
+  const int most = VECTOR_WIDTH / 2 - 1, columns = f.number[0], rows = columns < most ? (most + 1) / (columns + 1) : 1;
+  Tile tile;
+  for (tile.first[1] = 0; tile.first[1] < f.number[1]; tile.first[1] += rows) {
+    for (tile.first[0] = 0; tile.first[0] < columns; tile.first[0] += most) {
+      tile.cells[0] = columns - tile.first[0] < most ? columns - tile.first[0] : most;
+      tile.cells[1] = f.number[1] - tile.first[1] < rows ? f.number[1] - tile.first[1] : rows;
+      for (unsigned near = prisms_of_tile(f, g, tile, margin); near; near &= near - 1) {
+        const int bit = __builtin_ctz(near), row = tile.first[1] + bit / tile.stride();
+        if (!take(2 * (row * columns + tile.first[0]) + bit % tile.stride())) return;
+      }
+    }
+  }
+}
+#endif
