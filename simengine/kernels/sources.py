@@ -91,7 +91,7 @@ _LARGE_HEADERS = (
 )
 _CONVEX_HEADERS = (
     *("shape.cuh", "simplex.cuh", "prism.cuh", "simplex_vectors.cuh", "gjk.cuh", "descent.cuh", "polish.cuh"),
-    "settle.cuh",
+    *("settle.cuh", "resting.cuh"),
     *("polytope.cuh", "epa.cuh", "other_ways.cuh", "segment_cylinder.cuh", "solid.cuh", "polygon.cuh"),
     *("face_plane.cuh", "faces_in_vectors.cuh", "manifold.cuh"),
     "prisms_in_vectors.cuh",

@@ -116,6 +116,7 @@ DEVICE_CALL real gjk(const Difference& d, real most, Simplex& s, real* normal, b
   real v[3], dir[3];
 #if !SIMENGINE_GPU
   s.around = false;
+  s.face = 0;
 #endif
   *apart = !first_simplex(d, most, s);
   if (*apart) return 0;

@@ -6,6 +6,23 @@
 // Words of a simplex and its normal.
 #define SIMPLEX_WORDS 32
 
+#if !SIMENGINE_GPU
+// Of a simplex at a face, the vertices are stored in the place of directions, which are its normal.
+DEVICE void put_face(real* to, const Simplex& s) {
+  for (int k = 0; k < 8; ++k) to[12 + k] = s.vertex[k >> 1][k & 1];
+  to[31] = 1 + s.face;
+}
+
+DEVICE void take_face(const real* from, Simplex& s) {
+  s.face = int(from[31]) - 1;
+  for (int k = 0; k < 4; ++k) {
+    s.used[k] = k < 3;
+    for (int body = 0; body < 2; ++body) s.vertex[k][body] = int(from[12 + 2 * k + body]);
+    for (int i = 0; i < 3; ++i) s.dir[k][i] = from[28 + i];
+  }
+}
+#endif
+
 DEVICE void put_simplex(real* to, const Simplex& s, const real* normal) {
   for (int k = 0; k < 4; ++k) {
     for (int i = 0; i < 3; ++i) {
@@ -17,6 +34,7 @@ DEVICE void put_simplex(real* to, const Simplex& s, const real* normal) {
   for (int i = 0; i < 3; ++i) to[28 + i] = normal[i];
 #if !SIMENGINE_GPU
   to[31] = s.around;
+  if (s.face) put_face(to, s);
 #endif
 }
 
@@ -33,7 +51,9 @@ DEVICE void take_simplex(const real* from, bool deep, Simplex& s, real* normal) 
   }
   for (int i = 0; i < 3; ++i) normal[i] = from[28 + i];
 #if !SIMENGINE_GPU
-  s.around = from[31] != 0;
+  s.around = from[31] == 1;
+  s.face = 0;
+  if (from[31] > 1) take_face(from, s);
 #endif
 }
 

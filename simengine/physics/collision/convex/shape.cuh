@@ -13,6 +13,7 @@ struct Shape {
   Hull hull;                       // vertices of a mesh, none for other shapes
 #if !SIMENGINE_GPU
   const real* half;                // half sides of the box around it that has its orientation; null if not known
+  int geom;                        // -1 if it is none
 #endif
 #ifdef MATRIX_VECTORS
   Four row[3], column[3], place;   // of the orientation, and the centre
@@ -24,6 +25,7 @@ DEVICE void placed(Shape& s) {
 #if !SIMENGINE_GPU
   s.hull.last = -1;
   s.half = nullptr;
+  s.geom = -1;
 #endif
 #ifdef MATRIX_VECTORS
   s.row[0] = load_four(s.mat);
@@ -50,6 +52,7 @@ DEVICE Shape shape_of(const Model& m, int geom, const real* size, const real* po
   placed(s);
 #if !SIMENGINE_GPU
   s.half = m.geom_aabb() + 6 * geom + 3;
+  s.geom = geom;
 #endif
   return s;
 }
@@ -134,12 +137,20 @@ DEVICE_CALL void support(const Shape& s, const real* dir, real* out) {
 struct Difference {
   Shape a, b;
   real scale;  // the size of both cores as a length [m], for tolerances
+#if !SIMENGINE_GPU
+  const Model* model;  // null for shapes that are no geoms
+  bool several;        // whether all contacts are looked for
+#endif
 };
 
 DEVICE Difference difference_of(const Pair& p) {
   Difference d = {shape_of(*p.model, p.geom1, p.size1, p.pos1, p.mat1, p.pos1),
                   shape_of(*p.model, p.geom2, p.size2, p.pos2, p.mat2, p.pos1), R(0.0)};
   d.scale = extent(d.a) + extent(d.b);
+#if !SIMENGINE_GPU
+  d.model = p.model;
+  d.several = p.model->opt_multiccd();
+#endif
   return d;
 }
 

@@ -28,6 +28,7 @@ struct Simplex {
 #endif
 #if !SIMENGINE_GPU
   bool around;               // whether it is a tetrahedron around the origin, in which distance is 0
+  int face;                  // 1 + the shape that has the face on which the other rests (resting.cuh); else 0
 #endif
 
   // Note that support point k is a new one, and which vertices it has, if that is known.
@@ -88,6 +89,7 @@ DEVICE Simplex simplex_of_lane(const Simplex& s, int from) {
     other.renew(k);
   }
   other.around = lane_get(real(s.around), from) != 0;
+  other.face = 0;
   return other;
 }
 #endif

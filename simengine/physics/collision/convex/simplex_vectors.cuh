@@ -173,6 +173,7 @@ DEVICE_CALL real gjk_in_vectors(const Difference& d, real most, Simplex& s, real
   real v[3], dir[3], w[3];
   Corners corners = {};
   *apart = s.around = false;
+  s.face = 0;
   if (begins_with_face(d)) {
     const UpperFace face = upper_face(d);
     *apart = -dot3(face.w[0], face.normal) > most;

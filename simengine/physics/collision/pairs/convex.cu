@@ -26,11 +26,22 @@ DEVICE void between_cores(const Difference& d, const real* origin, const real* n
 #define CORES_DEEP 2   // they overlap; EPA finds the normal
 
 // (1) the normal towards the nearest point, if the cores are apart.
-DEVICE int begin_search(const Difference& d, real margin, Simplex& simplex, real* normal) {
+DEVICE int find_distance(const Difference& d, real margin, Simplex& simplex, real* normal) {
   if (is_segment_cylinder(d)) return CORES_NEAR;
   bool apart;
   if (gjk(d, margin + d.a.radius + d.b.radius, simplex, normal, &apart) != 0) return CORES_NEAR;
   return apart ? CORES_APART : CORES_DEEP;
+}
+
+// The same, or the normal of a face on which one of the cores rests.
+DEVICE int begin_search(const Difference& d, real margin, Simplex& simplex, real* normal) {
+#if !SIMENGINE_GPU
+  if (d.model && !is_segment_cylinder(d)) {
+    const int found = rests(d, margin + d.a.radius + d.b.radius, simplex, normal);
+    if (found != REST_UNKNOWN) return found == REST_APART ? CORES_APART : CORES_NEAR;
+  }
+#endif
+  return find_distance(d, margin, simplex, normal);
 }
 
 // Improve the normal that a search found, and find the kinks that belong to it. Returns the depth along it.
@@ -66,6 +77,14 @@ DEVICE_CALL bool end_search(const Difference& d, const real* origin, real margin
     between_cores(d, origin, normal, p1, p2, cores - radii, out);
     return true;
   }
+#if !SIMENGINE_GPU
+  if (simplex.face) {
+    if (simplex.weight[0] - radii > margin) return false;
+    resting_points(simplex, normal, p1, p2);
+    between_cores(d, origin, normal, p1, p2, simplex.weight[0] - radii, out);
+    return true;
+  }
+#endif
   // (2) the exact normal
   const real h = exact_normal<Team>(d, simplex, normal, kinks);
   const real dist = -h - radii;

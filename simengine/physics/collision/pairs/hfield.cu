@@ -110,6 +110,9 @@ DEVICE_CALL bool prism_contact(const Pair& p, Patch& f, int prism, real margin, 
   a.hull.top = top;
 #endif
   f.d.scale = extent(a) + f.geom_scale;
+#if !SIMENGINE_GPU
+  f.d.model = nullptr;
+#endif
   Simplex simplex;
   Kinks kinks;
   return convex_contact(f.d, p.pos2, margin, simplex, kinks, out);

@@ -1,0 +1,100 @@
+"""Shapes on a face of another, whose contacts need no search on a CPU, against MuJoCo's search."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+import pytest
+
+from simengine import Simulation, load_model
+from tests.gpu.compare import to_host
+
+WEDGE = "-.05 -.04 0 .05 -.04 0 .05 .04 0 -.05 .04 0 -.05 -.04 .025 .05 -.04 .045 .05 .04 .045 -.05 .04 .025"
+OWNERS = {
+    "box": 'type="box" size="0.1 0.08 0.03"',
+    "cylinder": 'type="cylinder" size="0.1 0.03"',
+    "mesh": 'type="mesh" mesh="slab"',
+}
+OTHERS = {
+    "wedge": 'type="mesh" mesh="wedge"',
+    "ellipsoid": 'type="ellipsoid" size="0.03 0.02 0.025"',
+    "cylinder": 'type="cylinder" size="0.02 0.03"',
+}
+SLAB = "-.1 -.08 -.03 .1 -.08 -.03 .1 .08 -.03 -.1 .08 -.03 -.08 -.06 .03 .08 -.06 .03 .08 .06 .03 -.08 .06 .03"
+STATES = 60
+MARGIN = 0.01
+TOLERANCE = {"float64": 1e-9, "float32": 1e-7}
+ROUND = 3e-6  # [m]; by so much MuJoCo's depths of cylinders are off
+PAIRS = [(owner, other) for owner in OWNERS for other in OTHERS if (owner, other) != ("cylinder", "cylinder")]
+
+
+def model(owner: str, other: str, number: int = 1) -> str:
+    """MJCF of a fixed shape and of free ones, which touch only that."""
+    free = "".join(
+        f'<body pos="{0.05 * i} 0 0.2"><freejoint/><geom {OTHERS[other]} contype="2" conaffinity="1"/></body>'
+        for i in range(number)
+    )
+    return f"""<mujoco><option ccd_tolerance="1e-12" ccd_iterations="500"/>
+      <asset><mesh name="wedge" vertex="{WEDGE}"/><mesh name="slab" vertex="{SLAB}"/></asset>
+      <default><geom margin="{MARGIN / 2}"/></default>
+      <worldbody><geom {OWNERS[owner]} contype="1" conaffinity="2"/>{free}</worldbody></mujoco>"""
+
+
+def poses(seed: int) -> np.ndarray:
+    """Poses (n, 7) above the fixed shape, over its rim, and inside it: half of them almost upright."""
+    rng = np.random.default_rng(seed)
+    qpos = np.concatenate([rng.uniform(-1, 1, (STATES, 3)) * (0.12, 0.1, 0.03), rng.normal(size=(STATES, 4))], axis=1)
+    qpos[:, 2] += 0.045
+    qpos[::2, 4:] *= 10.0 ** rng.uniform(-5, -1, (STATES // 2, 1))
+    return qpos
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(("owner", "other"), PAIRS)
+def test_the_nearest_contact_is_as_far_as_in_mujoco(owner: str, other: str, dtype: str) -> None:
+    mj = mujoco.MjModel.from_xml_string(model(owner, other))
+    data, qpos = mujoco.MjData(mj), poses(3)
+    touching, tolerance = 0, ROUND if "cylinder" in (owner, other) else TOLERANCE[dtype]
+    with Simulation(load_model(mj), STATES, backend="host", dtype=dtype) as sim:
+        sim.set_state(qpos=qpos)
+        sim.forward()
+        for world, state in enumerate(qpos):
+            data.qpos[:] = state
+            mujoco.mj_fwdPosition(mj, data)
+            if data.ncon and data.contact.dist.min() > 0.98 * MARGIN:
+                continue  # rounding may decide
+            ours = sim.contacts(world)
+            assert (ours.ncon > 0) == (data.ncon > 0), world
+            touching += data.ncon > 0
+            if data.ncon:
+                assert abs(np.min(ours.dist) - data.contact.dist.min()) < tolerance, world
+    assert touching > STATES // 2
+
+
+def test_a_shape_deep_in_a_plate_near_its_rim_leaves_sideways() -> None:
+    with Simulation(load_model(model("box", "ellipsoid")), backend="host", dtype="float64") as sim:
+        sim.set_state(qpos=np.array([[0.098, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]]))
+        sim.forward()
+        contact = sim.contacts(0)  # its normal leads from the ellipsoid to the box
+        np.testing.assert_allclose(contact.dist, [-0.032], atol=1e-9)
+        np.testing.assert_allclose(np.asarray(contact.frame).reshape(-1, 9)[:, :3], [[-1, 0, 0]], atol=1e-6)
+
+
+@pytest.mark.parametrize("owner", OWNERS)
+def test_worlds_with_a_queue_of_searches_have_the_same_contacts(owner: str) -> None:
+    mj, number = mujoco.MjModel.from_xml_string(model(owner, "wedge", 12)), 12
+    qpos = np.stack([poses(seed)[:number].ravel() for seed in (1, 2)])
+    found = []
+    for worlds in (2, 64):
+        with Simulation(load_model(mj), worlds, backend="host") as sim:
+            states = to_host(sim.groups[0].field("qpos")).copy()
+            states[:2] = qpos
+            sim.set_state(qpos=states)
+            sim.forward()
+            names = {kernel.name for kernel in sim.schedule.plan().kernels(frozenset())}
+            assert ("only_collision_touch" in names) == (worlds == 2)
+            contacts = [sim.contacts(world) for world in range(2)]
+            found.append([np.column_stack([c.dist, c.pos, np.asarray(c.frame).reshape(-1, 9)]) for c in contacts])
+    for one, other in zip(*found, strict=True):
+        assert len(one) > number // 2
+        np.testing.assert_array_equal(one, other)
