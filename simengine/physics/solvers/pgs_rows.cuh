@@ -25,6 +25,7 @@ struct VectorRows {
   Row A[WIDTH];             // A + R
   Row pull[WIDTH];          // A_rj / d_j, without the diagonal
   real block[WIDTH][MAX_CONE_ROWS];  // of a cone's rows, their part of A + R; of others, the diagonal
+  KeptFactor kept[WIDTH / 6 + 1];    // of cones of six rows, of which the first rows are at least six apart
   bool bounded;             // whether some force is bounded from above
 
   static REAL& entry(Row& row, int i) { return reinterpret_cast<REAL*>(row)[i]; }
@@ -62,21 +63,34 @@ struct VectorRows {
     order = nullptr;
   }
 
+  // The rows of the Jacobian, as the entries of the vectors of dofs.
+  void take_jacobian(const Rows& rows, int nv, int stride) {
+    for (int q = 0; q < VECTORS; ++q) {
+      for (int v = 0; v < nv; v += VECTOR_WIDTH) {
+        Lanes x[VECTOR_WIDTH];
+        const int columns = nv - v < VECTOR_WIDTH ? nv - v : VECTOR_WIDTH;
+        for (int k = 0; k < VECTOR_WIDTH; ++k) {
+          const int r = q * VECTOR_WIDTH + k;
+          x[k] = r < number ? load_words(rows.J + row[r] * stride + v, columns) : Lanes{};
+        }
+        transpose(x);
+        for (int k = 0; k < columns; ++k) Y[v + k][q] = x[k];
+      }
+    }
+  }
+
   // (2) whitened Jacobian, A + R, residual without forces, and bounds of the forces
   void prepare(const Model& m, const Rows& rows, const real* qLD, const real* qacc_smooth) {
     const int nv = m.nv(), stride = m.nvp(), n = number;
     Row regularisation = {};
     bounded = false;
     for (int q = 0; q < VECTORS; ++q) b[q] = diagonal[q] = low[q] = high[q] = Lanes{};
-    for (int v = 0; v < nv; ++v) {
-      for (int q = 0; q < VECTORS; ++q) Y[v][q] = Lanes{};
-    }
+    take_jacobian(rows, nv, stride);
     for (int r = 0; r < n; ++r) {
       const int own = row[r], type = rows.type[own];
       const bool loss = type == ROW_FRICTION_DOF || type == ROW_FRICTION_TENDON;
       const bool free = type == ROW_EQUALITY || type == ROW_CONTACT_ELLIPTIC;
       bounded |= loss;
-      for (int v = 0; v < nv; ++v) entry(Y[v], r) = rows.J[own * stride + v];
       entry(b, r) = -rows.aref[own];
       entry(regularisation, r) = reciprocal_(rows.D[own]);
       entry(high, r) = loss ? rows.frictionloss[own] : REAL_MAX;
@@ -93,15 +107,19 @@ struct VectorRows {
       for (int v = 0; v < nv; ++v) {
         if (entry(Y[v], r) != 0) add(sum, entry(Y[v], r), Y[v]);
       }
-      entry(sum, r) += entry(regularisation, r);
-      for (int q = 0; q < VECTORS; ++q) A[r][q] = sum[q];
-      entry(diagonal, r) = entry(sum, r);
+      for (int q = 0; q < VECTORS; ++q) {
+        const Truths own = ::places() == r - q * VECTOR_WIDTH;
+        A[r][q] = own ? sum[q] + regularisation[q] : sum[q];
+        diagonal[q] = own ? A[r][q] : diagonal[q];
+      }
     }
     for (int q = 0; q < VECTORS; ++q) inverse[q] = every(1) / (diagonal[q] > 0 ? diagonal[q] : every(1));
     for (int r = 0; r < n; ++r) {
-      for (int q = 0; q < VECTORS; ++q) pull[r][q] = A[r][q] * inverse[q];
-      entry(pull[r], r) = 0;
+      for (int q = 0; q < VECTORS; ++q) {
+        pull[r][q] = ::places() == r - q * VECTOR_WIDTH ? Lanes{} : A[r][q] * inverse[q];
+      }
     }
+    for (KeptFactor& factor : kept) factor.ready = false;
     for (int k = 0; k < places; ++k) {
       for (int i = first[k]; i < first[k] + dim[k]; ++i) {
         for (int j = 0; j < MAX_CONE_ROWS; ++j) block[i][j] = entry(A[i], j < dim[k] ? first[k] + j : i);
@@ -170,13 +188,18 @@ struct VectorRows {
       entry(gap, r + i) = old[i] - entry(best, r + i);
       residual[i] = entry(diagonal, r + i) * entry(gap, r + i);
     }
-    best_in_cone(dim, block[r], residual, old, friction_of(m, rows, row[r]), next);
+    best_in_cone(dim, block[r], residual, old, friction_of(m, rows, row[r]), next, dim == 6 ? kept + r / 6 : nullptr);
+    real step[MAX_CONE_ROWS];
     for (int i = 0; i < dim; ++i) {
-      const real step = next[i] - old[i];
-      for (int j = 0; j < i; ++j) together = fma_(-step * block[r + i][j], entry(change, r + j), together);
-      entry(change, r + i) = step;
+      step[i] = next[i] - old[i];
+      for (int j = 0; j < i; ++j) together = fma_(-step[i] * block[r + i][j], step[j], together);
+      entry(change, r + i) = step[i];
       entry(force, r + i) = next[i];
-      add(best, -step, pull[r + i]);
+    }
+    for (int q = 0; q < VECTORS; ++q) {  // all steps at once, so that the vector is written to memory once
+      Lanes x = best[q];
+      for (int i = 0; i < dim; ++i) x = vector_fma(every(-step[i]), pull[r + i][q], x);
+      best[q] = x;
     }
     return together;
   }

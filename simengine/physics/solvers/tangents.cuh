@@ -90,6 +90,121 @@ DEVICE bool best_two_tangents(const real* A, const real* slip, const real* old, 
 }
 #endif
 
+// The factor of a cone's matrix without lambda, which solvers that visit the cone again and again keep.
+struct KeptFactor {
+#if !SIMENGINE_GPU
+  bool ready, singular;
+  real L[5][5], inverse[5];
+#endif
+};
+
+#if !SIMENGINE_GPU
+// The matrix A + lambda, scaled, as L D L' with ones on the diagonal of L: without roots, and one division a pivot.
+template <int N>
+struct ScaledTangents {
+  real A[N][N], L[N][N], D[N], inverse[N], before[N], push[N];
+
+  ScaledTangents(const real* from, const real* slip, const real* old, const real* friction) {
+    for (int i = 0; i < N; ++i) {
+      for (int j = 0; j <= i; ++j) A[i][j] = friction[i] * friction[j] * from[MAX_CONE_ROWS * i + j];
+      before[i] = friction[i] > 0 ? divide_(old[i], friction[i]) : R(0.0);
+      push[i] = friction[i] * slip[i];
+    }
+  }
+  void factor(real lambda) {
+    real whole[N][N];
+    CONE_LOOP for (int i = 0; i < N; ++i) {
+      CONE_LOOP for (int j = 0; j <= i; ++j) {
+        whole[i][j] = i == j ? A[i][i] + lambda : A[i][j];
+        CONE_LOOP for (int k = 0; k < j; ++k) whole[i][j] = fma_(-whole[i][k], L[j][k], whole[i][j]);
+        if (j < i) L[i][j] = whole[i][j] * inverse[j];
+      }
+      D[i] = whole[i][i];
+      inverse[i] = divide_(R(1.0), max_(D[i], real(MJMINVAL)));
+    }
+  }
+  // Whether the matrix without lambda, as factored, counts as singular.
+  bool is_singular(real noise) const {
+    real root[N], v[N], least = 1, product = 1;
+    bool rounding = false;
+    CONE_LOOP for (int i = 0; i < N; ++i) {
+      real extent = root[i] = sqrt_(A[i][i]);
+      CONE_LOOP for (int k = i - 1; k >= 0; --k) {
+        v[k] = L[i][k];
+        CONE_LOOP for (int q = k + 1; q < i; ++q) v[k] = fma_(-L[q][k], v[q], v[k]);
+        extent = fma_(abs_(v[k]), root[k], extent);
+      }
+      rounding |= D[i] <= noise * extent * extent;
+      least = min_(least, D[i]);
+      product *= D[i];
+    }
+    return rounding || !((N > 3 ? least : product) >= LEAST_PIVOT);
+  }
+  // Factor the matrix without lambda, or take what is kept of that. Returns whether it is singular.
+  bool factor_or_take(real noise, KeptFactor* kept) {
+    if (N != 5 || !kept) {
+      factor(R(0.0));
+      return is_singular(noise);
+    }
+    if (!kept->ready) {
+      factor(R(0.0));
+      kept->ready = true;
+      kept->singular = is_singular(noise);
+      __builtin_memcpy(kept->L, L, sizeof(L));
+      __builtin_memcpy(kept->inverse, inverse, sizeof(inverse));
+    }
+    __builtin_memcpy(L, kept->L, sizeof(L));
+    __builtin_memcpy(inverse, kept->inverse, sizeof(inverse));
+    return kept->singular;
+  }
+  // out = inv(L) x
+  void forward(const real* x, real* out) const {
+    CONE_LOOP for (int i = 0; i < N; ++i) {
+      out[i] = x[i];
+      CONE_LOOP for (int k = 0; k < i; ++k) out[i] = fma_(-L[i][k], out[k], out[i]);
+    }
+  }
+  // y = old - inv(A + lambda) (slip + lambda old), scaled
+  void solve(real lambda, real* y) const {
+    real right[N];
+    for (int i = 0; i < N; ++i) right[i] = -fma_(lambda, before[i], push[i]);
+    forward(right, y);
+    CONE_LOOP for (int i = N - 1; i >= 0; --i) {
+      y[i] *= inverse[i];
+      CONE_LOOP for (int k = i + 1; k < N; ++k) y[i] = fma_(-L[k][i], y[k], y[i]);
+    }
+    for (int i = 0; i < N; ++i) y[i] += before[i];
+  }
+};
+
+// The same for N friction forces, as many as contacts with torques have.
+template <int N>
+DEVICE bool best_several_tangents(const real* A, const real* slip, const real* old, const real* friction, real radius,
+                                  real noise, real* x, KeptFactor* kept) {
+  ScaledTangents<N> scaled(A, slip, old, friction);
+  real y[N], along[N], lambda = 0, length2 = 0;
+  const real slack = max_(R(1e-10), REAL_EPS * radius * radius);
+  for (int iteration = 0; iteration < TANGENT_ITERATIONS; ++iteration) {
+    if (iteration == 0 && scaled.factor_or_take(noise, kept)) return false;
+    if (iteration) scaled.factor(lambda);
+    scaled.solve(lambda, y);
+    length2 = 0;
+    CONE_LOOP for (int i = 0; i < N; ++i) length2 = fma_(y[i], y[i], length2);
+    const real excess = length2 - radius * radius;
+    if (excess < slack) break;
+    real curve = 0;  // y' inv(A + lambda) y
+    scaled.forward(y, along);
+    CONE_LOOP for (int i = 0; i < N; ++i) curve = fma_(along[i] * scaled.inverse[i], along[i], curve);
+    const real further = divide_(excess, 2 * curve);
+    if (further < R(1e-10) || iteration == TANGENT_ITERATIONS - 1) break;
+    lambda += further;
+  }
+  const real shrink = lambda > 0 ? divide_(radius, sqrt_(length2)) : R(1.0);
+  for (int i = 0; i < N; ++i) x[i] = shrink * friction[i] * y[i];
+  return true;
+}
+#endif
+
 // `x` stays as it is where the matrix counts as singular. Returns whether it does not.
 template <class Number>
 DEVICE bool best_of_tangents(int n, const Number* A, const Number* slip, const Number* old, const Number* friction,
@@ -120,9 +235,11 @@ DEVICE bool best_of_tangents(int n, const Number* A, const Number* slip, const N
 }
 
 DEVICE bool best_tangents(int n, const real* A, const real* slip, const real* old, const real* friction, real radius,
-                          real noise, real* x) {
+                          real noise, real* x, KeptFactor* kept = nullptr) {
 #if !SIMENGINE_GPU
   if (n == 2) return best_two_tangents(A, slip, old, friction, radius, noise, x);
+  if (n == 3) return best_several_tangents<3>(A, slip, old, friction, radius, noise, x, kept);
+  if (n == 5) return best_several_tangents<5>(A, slip, old, friction, radius, noise, x, kept);
 #endif
   return best_of_tangents<real>(n, A, slip, old, friction, radius, noise, x);
 }
