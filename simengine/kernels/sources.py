@@ -94,7 +94,7 @@ _CONVEX_HEADERS = (
     *("settle.cuh", "resting.cuh"),
     *("polytope.cuh", "epa.cuh", "other_ways.cuh", "segment_cylinder.cuh", "solid.cuh", "polygon.cuh"),
     *("face_plane.cuh", "faces_in_vectors.cuh", "manifold.cuh"),
-    "prisms_in_vectors.cuh",
+    *("prisms_in_vectors.cuh", "ball_on_prism.cuh"),
     "searches.cuh",
 )
 

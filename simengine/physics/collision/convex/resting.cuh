@@ -179,6 +179,41 @@ DEVICE int rests_on(const Difference& d, int body, real most, Simplex& s, real* 
   return REST_UNKNOWN;
 }
 
+// Whether a point under or over the upper face of a prism is at least `depth` away from its sides and its base.
+DEVICE bool is_within(const Hull& prism, const real* at, real depth) {
+  const real* upper = prism.vert + 9;
+  for (int k = 0; k < 3; ++k) {
+    const int next = k < 2 ? k + 1 : 0;
+    const real *from = upper + 3 * k, *to = upper + 3 * next, *apex = upper + 3 * (3 - k - next);
+    const real across[2] = {from[1] - to[1], to[0] - from[0]};
+    const real inward = across[0] * (apex[0] - from[0]) + across[1] * (apex[1] - from[1]);
+    const real inside = across[0] * (at[0] - from[0]) + across[1] * (at[1] - from[1]);
+    if (!((inward < 0 ? -inside : inside) >= depth * (abs_(across[0]) + abs_(across[1])))) return false;
+  }
+  return at[2] - prism.vert[2] >= depth;
+}
+
+// Whether the second shape rests on the upper face of a prism, which is the first. The simplex receives what rests_on
+// gives it, without vertices.
+DEVICE int rests_on_prism(const Difference& d, real most, Simplex& s, real* normal) {
+  const Hull& prism = d.a.hull;
+  real point[3], offset[3], at[3], under[3];
+  to_world(normal, d.a.mat, prism.top);
+  const real inward[3] = {-normal[0], -normal[1], -normal[2]};
+  support(d.b, inward, point);
+  for (int i = 0; i < 3; ++i) offset[i] = point[i] - d.a.pos[i];
+  to_local(at, d.a.mat, offset);
+  for (int i = 0; i < 3; ++i) offset[i] = at[i] - prism.vert[9 + i];
+  const real gap = dot3(prism.top, offset);
+  if (gap > most) return REST_APART;
+  for (int i = 0; i < 3; ++i) under[i] = gap > 0 ? fma_(-gap, prism.top[i], at[i]) : at[i];
+  if (!is_within(prism, under, max_(-gap, R(0.0)))) return REST_UNKNOWN;
+  for (int i = 0; i < 3; ++i) s.w[0][i] = point[i];
+  s.weight[0] = gap;
+  s.face = 1;
+  return REST_FOUND;
+}
+
 // Whether a contact is at the only point at which a shape touches a face, or its others are looked for.
 DEVICE bool may_rest(const Difference& d, const Shape& other) { return d.several || is_strict(other); }
 
@@ -186,7 +221,9 @@ DEVICE bool may_rest(const Difference& d, const Shape& other) { return d.several
 DEVICE int rests(const Difference& d, real most, Simplex& s, real* normal) {
   s.face = 0;
   s.around = false;
+  if (begins_with_face(d)) return rests_on_prism(d, most, s, normal);
   int found = REST_UNKNOWN;
+  if (!d.model) return found;
   if (may_rest(d, d.b)) found = rests_on(d, 0, most, s, normal);
   if (found == REST_UNKNOWN && may_rest(d, d.a)) found = rests_on(d, 1, most, s, normal);
   return found;

@@ -36,7 +36,7 @@ DEVICE int find_distance(const Difference& d, real margin, Simplex& simplex, rea
 // The same, or the normal of a face on which one of the cores rests.
 DEVICE int begin_search(const Difference& d, real margin, Simplex& simplex, real* normal) {
 #if !SIMENGINE_GPU
-  if (d.model && !is_segment_cylinder(d)) {
+  if (!is_segment_cylinder(d)) {
     const int found = rests(d, margin + d.a.radius + d.b.radius, simplex, normal);
     if (found != REST_UNKNOWN) return found == REST_APART ? CORES_APART : CORES_NEAR;
   }

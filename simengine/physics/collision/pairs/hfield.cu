@@ -85,6 +85,12 @@ DEVICE_CALL bool prism_contact(const Pair& p, Patch& f, int prism, real margin, 
     for (int i = 0; i < 3; ++i) centre[i] += (lower[i] + upper[i]) * R(0.16666666666666667);
   }
   if (!reached) return false;
+#if !SIMENGINE_GPU
+  if (is_ball(f.d.b)) {
+    const int found = ball_on_prism(vert + 9, f.base, f.d.b.radius, margin, p.mat1, p.pos2, out);
+    if (found >= 0) return found;
+  }
+#endif
   real square = 0;
   for (int v = 0; v < 6; ++v) {
     for (int i = 0; i < 3; ++i) vert[3 * v + i] -= centre[i];
