@@ -1,5 +1,5 @@
-// The point of a prism of a height field that is nearest to the centre of a ball, without a search on the host. It is on
-// the upper face, on a side wall beside the centre, or on a vertical edge beside it: the nearest of these points. A
+// The point of a prism of a height field that is nearest to the centre of a ball, without a search on the host. It is
+// on the upper face, on a side wall beside the centre, or on a vertical edge beside it: the nearest of these points. A
 // centre inside the prism is left to a search.
 #pragma once
 
@@ -68,8 +68,8 @@ DEVICE bool nearest_of_prism(const real* corner, real base, NearPoint& best) {
   return !inside;
 }
 
-// The contact of a prism and a ball around the origin: 1 if there is one, 0 if there is none, -1 where a search decides.
-// `mat` turns from the field's frame, and `place` is the ball's centre in the world.
+// The contact of a prism and a ball around the origin: 1 if there is one, 0 if there is none, -1 where a search
+// decides. `mat` turns from the field's frame, and `place` is the ball's centre in the world.
 DEVICE int ball_on_prism(const real* corner, real base, real radius, real margin, const real* mat, const real* place,
                          Contact* out) {
   NearPoint point;
