@@ -16,8 +16,7 @@ TEMPLATE = Path(__file__).with_name("template.md")
 _PILES = ("piles_1_h200", "piles_256_h200", "piles_large_h200")
 _PEER_PILES = "peers/piles_mujoco_warp_h200"
 _ROBOTS = "peers/robots_mujoco_warp_h200"
-_ROBOTS_LATER = "peers/robots_islands_mujoco_warp_h100"
-_ROBOT_KERNELS = "robot_kernels_h100"
+_ROBOT_KERNELS = "robot_kernels_h200"
 _ROBOTS_ON_CPU = "peers/mujoco_rollout_epyc_2_cores"
 _KINDS_ON_CPU = "peers/kinds_mujoco_rollout_epyc_2_cores"
 _PEER_RUNS = ("peers/six_mujoco_warp_h200", "peers/mixed_mujoco_warp_h200", "peers/mixed_executors_mujoco_warp_h200")
@@ -91,8 +90,6 @@ def _of_robots() -> dict[str, str]:
         "public_robots_missed": gpu.missed(load(_ROBOT_KERNELS)),
         "public_robots_without_result": gpu.without_result(),
         "public_robots_origin": origin(_ROBOTS),
-        "later_robots_table": robots.Beside(load(_ROBOTS_LATER), robots.WARP).table(),
-        "later_robots_origin": origin(_ROBOTS_LATER),
         "robots_alone_table": robots.alone(load(_ROBOT_KERNELS)),
         "robots_alone_origin": origin(_ROBOT_KERNELS),
     }
