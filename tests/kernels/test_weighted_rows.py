@@ -17,7 +17,9 @@ def test_a_warp_has_the_bits_of_rows_added_one_by_one(tmp_path: Path, rows: int)
 
 
 @pytest.mark.sanitizer
-@pytest.mark.parametrize(("warps", "dofs"), [(2, 8), (2, 32), (4, 16)])
-def test_several_warps_find_newton_directions(tmp_path: Path, warps: int, dofs: int) -> None:
-    sizes = (f"-DLANES={32 * warps}", f"-DSOLVER_WARPS={warps}", f"-DSOLVER_DOFS={dofs}")
+@pytest.mark.parametrize(
+    ("warps", "lanes", "dofs"), [(2, 64, 8), (2, 64, 32), (4, 128, 16), (2, 32, 16)], ids=["2", "2 32", "4", "1 as 2"]
+)
+def test_several_warps_find_newton_directions(tmp_path: Path, warps: int, lanes: int, dofs: int) -> None:
+    sizes = (f"-DLANES={lanes}", f"-DSOLVER_WARPS={warps}", f"-DSOLVER_DOFS={dofs}")
     passes(tmp_path / "warps", "warps_of_threads.cpp", 60, *FOLDERS, *sizes)
