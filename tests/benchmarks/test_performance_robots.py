@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.performance.markdown import NONE
+from benchmarks.performance.results import ROOT, load
 from benchmarks.performance.robots import OURS, WARP, Beside, alone
 
 PEER = WARP.engine
@@ -84,3 +85,14 @@ def test_speeds_without_a_peer_are_of_all_worlds_together() -> None:
         ["arm", "1.02 M", "16.4 M"],
         ["leg", "512 k", NONE],
     ]
+
+
+def test_the_readme_has_the_least_and_the_largest_ratio() -> None:
+    speeds: dict[tuple[str, int], dict[str, float]] = {}
+    for case in load("peers/robots_mujoco_warp_h200")["rows"]:
+        if "steps_per_s" in case:
+            speeds.setdefault((case["model"], case["worlds"]), {})[case["engine"]] = case["steps_per_s"]
+    ratios = [both[OURS] / both[PEER] for both in speeds.values() if len(both) == 2]
+    models = len({model for model, _ in speeds})
+    said = f"{models} robots step {min(ratios):.1f} to {max(ratios):.0f} times as fast as in MuJoCo Warp on an H200"
+    assert said in (ROOT / "README.md").read_text(encoding="utf-8")
