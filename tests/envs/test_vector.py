@@ -67,7 +67,7 @@ def run(
     "mode", [pytest.param(mode, marks=[pytest.mark.slow] * (mode == AutoresetMode.DISABLED)) for mode in AutoresetMode]
 )
 def test_equals_single_environments(mode: AutoresetMode, same: Any) -> None:
-    terminated, truncated, mixed = run(mode, same, 300)
+    terminated, truncated, mixed = run(mode, same, 150)
     assert terminated > 20
     assert truncated > 20
     assert mixed > 20
