@@ -55,8 +55,9 @@ def test_the_guide_has_what_the_tests_look_for() -> None:
     assert fences == {"python", "python gpu", "python opengl", *TRAINED, "console", "sh"}
 
 
-LONG = ("models.md", "mixed_batches.md", "policies.md", "training.md")
-"""Pages whose programs take long. What they show has tests of its own."""
+LONG = ("models.md", "mixed_batches.md", "policies.md", "tasks.md", "training.md")
+"""Pages whose programs take long. What they show has tests of its own: `tests/cli/test_environments.py` steps own tasks
+and trains in them, and `tests/envs/test_errors.py` has what their functions may return."""
 
 PROGRAMS = [
     pytest.param(page, marks=pytest.mark.slow if page.name in LONG else (), id=name(page))

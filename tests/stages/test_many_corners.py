@@ -86,7 +86,14 @@ def compare(upper: int, lower: int, backend: str, dtype: str, number: int) -> tu
     return others, less
 
 
-@pytest.mark.parametrize(("upper", "lower"), CASES)
+@pytest.mark.parametrize(
+    ("upper", "lower"),
+    [
+        # kernels with twice the room differ in that number alone, and run in float32 below
+        pytest.param(*case, marks=pytest.mark.slow if room == 1024 else ())
+        for case, room in zip(CASES, ROOM, strict=True)
+    ],
+)
 def test_host_agrees_with_mujoco(upper: int, lower: int) -> None:
     others, less = compare(upper, lower, "host", "float64", STATES)
     assert others == 0

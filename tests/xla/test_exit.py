@@ -38,9 +38,10 @@ print("ends")
 """
 
 
+@pytest.mark.parametrize("times", [1, pytest.param(5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("handlers", "runs"), [("compiled", 3), ("python", 1)])
-def test_program_that_ends_while_it_steps_ends_at_once(handlers: str, runs: int) -> None:
-    for _ in range(2):
+def test_program_that_ends_while_it_steps_ends_at_once(handlers: str, runs: int, times: int) -> None:
+    for _ in range(times):
         command = [sys.executable, "-c", PROGRAM, handlers, str(runs)]
         answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
         assert answer.stdout == "ends\n", answer.stderr
