@@ -21,11 +21,13 @@ DEVICE_CALL void convex_distance(const Pair& p, real cutoff, real sign, Shortest
   Simplex simplex;
   Kinks kinks;
   Contact contact;
+#if SIMENGINE_GPU
+  if (convex_contact(difference_of(p), p.pos1, cutoff, simplex, kinks, &contact)) take_nearer(contact, sign, best);
+#else
   Difference d = difference_of(p);
-#if !SIMENGINE_GPU
   d.several = false;  // the midpoint of what touches, and not a corner of it
-#endif
   if (convex_contact(d, p.pos1, cutoff, simplex, kinks, &contact)) take_nearer(contact, sign, best);
+#endif
 }
 
 // (2) of a height field the prisms that MuJoCo would list

@@ -4,6 +4,11 @@
 #define THERE_AND_BACK 8  // most corners of a clipped edge: each end twice, and more through rounding
 #define ALONG_SIDE (8 * REAL_EPS)  // relative to the scale: a point this far beyond a side of a face lies along it
 
+// Features that lie flat on each other: two faces, or an edge and a face.
+struct Lying {
+  int first, second;
+};
+
 // The plane of a face as a frame for heights above it and coordinates in it.
 struct Plane {
   real origin[3], x[3], y[3], normal[3];

@@ -160,16 +160,16 @@ DEVICE bool fits_spots(const Solid& a, int first, const Solid& b, int second) {
   return sides_of(a, first) + sides_of(b, second) <= MOST_SPOTS;
 }
 
-// The part of the second face over the first: its corners that are within the margin of the first face. Returns their
+// The corners of the part of the second face that is over the first, as seen from the plane of that. Returns their
 // number.
-DEVICE int overlap_in_vectors(const Solid& a, const Solid& b, int first_face, int second_face, const Plane& plane,
-                              real slack, real margin, Spot* near) {
+DEVICE int overlap_in_vectors(const Solid& a, const Solid& b, const Lying& lying, const Plane& plane, real slack,
+                              Spot* polygon) {
   Spots spots[2], corners;
   Sides sides;
   REAL beyond[ROOM_OF_SPOTS];
-  const int edges = corners_above(a, first_face, plane, corners);
+  const int edges = corners_above(a, lying.first, plane, corners);
   sides_between(corners, edges, slack, sides);
-  int number = corners_above(b, second_face, plane, spots[0]), first = 0, own = 0;
+  int number = corners_above(b, lying.second, plane, spots[0]), first = 0, own = 0;
   for (int k = 0; k < edges; ++k) {
     const HalfPlane side = sides.at(k);
     const unsigned long long inside = corners_inside(spots[own], number, side, beyond);
@@ -182,13 +182,8 @@ DEVICE int overlap_in_vectors(const Solid& a, const Solid& b, int first_face, in
     own = 1 - own;
     first = 0;
   }
-  int found = 0;
-  for (int k = 0; k < number; ++k) {
-    const Spot c = spots[own].at(wrapped(k + first, number));
-    near[found] = c;
-    found += c.height <= margin;
-  }
-  return found;
+  for (int k = 0; k < number; ++k) polygon[k] = spots[own].at(wrapped(k + first, number));
+  return number;
 }
 
 // The part of an edge over a face, whose corners are parameters of the edge in [0, 1]: see edge_contacts. Returns their

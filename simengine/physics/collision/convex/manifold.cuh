@@ -17,11 +17,6 @@
 #define FACES R(0.996)
 #define EDGE R(0.0888)
 
-// Features that lie flat on each other: two faces, or an edge and a face.
-struct Lying {
-  int first, second;
-};
-
 DEVICE_CALL bool faces_lying(const Solid& a, const Solid& b, Lying* out) {
   real most = FACES;
   bool found = false;
@@ -70,28 +65,30 @@ DEVICE_CALL void put_contact(const real* point, real dist, const real* normal, r
   make_frame(out->frame);
 }
 
-// The part of the second face over the first, seen from the plane of the first: its corners that are within the margin.
-// Returns their number.
-DEVICE int overlap(const Solid& a, const Solid& b, const Lying& lying, const Plane& plane, real margin, real scale,
-                   Spot* polygon) {
-#ifdef FACES_IN_VECTORS
-  if (fits_spots(a, lying.first, b, lying.second)) {
-    return overlap_in_vectors(a, b, lying.first, lying.second, plane, ALONG_SIDE * scale, margin, polygon);
-  }
-#endif
+// (3) contacts of two faces.
+DEVICE_CALL int face_contacts(const Solid& a, const Solid& b, const Lying& lying, const real* origin, real margin,
+                              real scale, Contact* out) {
+  const Plane plane = plane_of(a, lying.first), other = plane_of(b, lying.second);
   const int* adr = a.model->face_adr();
   const int begin = adr[lying.second], sides = adr[lying.second + 1] - begin;
+  Spot polygon[FACE_CORNERS];
   Rectangle bounds;
   int number = 0, first = 0;  // corners, and the one that the polygon begins with
   nothing_yet(bounds);
-  ROLLED for (int k = sides - 1; k >= 0; --k) {
+#ifdef FACES_IN_VECTORS
+  const bool few = fits_spots(a, lying.first, b, lying.second);
+  if (few) number = overlap_in_vectors(a, b, lying, plane, ALONG_SIDE * scale, polygon);
+#else
+  const bool few = false;
+#endif
+  ROLLED for (int k = sides - 1; !few && k >= 0; --k) {
     real point[3];
     corner_of(b, b.model->face_vert()[begin + k], point);
     polygon[number] = above(plane, point);
     include(bounds, polygon[number++]);
   }
   Spot here = corner_above(a, lying.first, 0, plane);
-  ROLLED for (int k = 0; k < adr[lying.first + 1] - adr[lying.first]; ++k) {
+  ROLLED for (int k = 0; !few && k < adr[lying.first + 1] - adr[lying.first]; ++k) {
     const Spot from = here;
     here = corner_above(a, lying.first, k + 1, plane);
     const HalfPlane side = side_of(from, here, ALONG_SIDE * scale);
@@ -109,15 +106,6 @@ DEVICE int overlap(const Solid& a, const Solid& b, const Lying& lying, const Pla
   ROLLED for (int k = 0; k < number; ++k) {
     if (polygon[k].height <= margin) polygon[near++] = polygon[k];
   }
-  return near;
-}
-
-// (3) contacts of two faces.
-DEVICE_CALL int face_contacts(const Solid& a, const Solid& b, const Lying& lying, const real* origin, real margin,
-                              real scale, Contact* out) {
-  const Plane plane = plane_of(a, lying.first), other = plane_of(b, lying.second);
-  Spot polygon[FACE_CORNERS];
-  int near = overlap(a, b, lying, plane, margin, scale, polygon);
   near = without_copies(polygon, near, SAME_CORNER * scale);
   int chosen[4] = {0, 1, 2, 3};
   if (near > 4) span(polygon, near, chosen);
@@ -135,20 +123,27 @@ DEVICE_CALL int face_contacts(const Solid& a, const Solid& b, const Lying& lying
   return near < 4 ? near : 4;
 }
 
-// The part of an edge over a face, given the heights of its ends: corners whose first coordinates are parameters of the
-// edge in [0, 1]. Returns their number, 0 if there is no such part.
-DEVICE int part_over(const Solid& faces, int face, const Plane& plane, const Spot& from, const Spot& to, real scale,
-                     Spot* part) {
-#ifdef FACES_IN_VECTORS
-  if (sides_of(faces, face) <= MOST_SPOTS) {
-    return part_in_vectors(faces, face, plane, from, to, ALONG_SIDE * scale, part);
-  }
-#endif
-  const int* adr = faces.model->face_adr();
+// (4) contacts of an edge on a face; `sign` is +1 or -1 and turns the face's normal into the contact's.
+DEVICE_CALL int edge_contacts(const Solid& edges, const Solid& faces, const Lying& lying, real sign,
+                              const real* origin, real margin, real scale, Contact* out) {
+  if (edges.astray) return 0;
+  const int face = lying.second, *adr = faces.model->face_adr();
+  const Plane plane = plane_of(faces, face);
+  real end[2][3];
+  edge_of(edges, lying.first, end[0], end[1]);
+  const Spot from = above(plane, end[0]), to = above(plane, end[1]);
+  // the part of the edge over the face, as parameters in [0, 1]: a polygon of two corners
+  Spot part[THERE_AND_BACK] = {{R(0.0), R(0.0), from.height}, {R(1.0), R(0.0), to.height}};
   Rectangle bounds;
-  int corners = 2;
+  int corners = 2, near = 0;
+#ifdef FACES_IN_VECTORS
+  const bool few = sides_of(faces, face) <= MOST_SPOTS;
+  if (few) corners = part_in_vectors(faces, face, plane, from, to, ALONG_SIDE * scale, part);
+#else
+  const bool few = false;
+#endif
   Spot here = corner_above(faces, face, 0, plane);
-  ROLLED for (int k = 0; k < adr[face + 1] - adr[face]; ++k) {
+  ROLLED for (int k = 0; !few && k < adr[face + 1] - adr[face]; ++k) {
     const Spot before = here;
     here = corner_above(faces, face, k + 1, plane);
     const HalfPlane h = side_of(before, here, ALONG_SIDE * scale);
@@ -156,20 +151,6 @@ DEVICE int part_over(const Solid& faces, int face, const Plane& plane, const Spo
     if (d1 > h.slack && d2 > h.slack) return 0;
     corners = clip(part, corners, {d2 - d1, R(0.0), -d1, h.slack}, THERE_AND_BACK, bounds);
   }
-  return corners;
-}
-
-// (4) contacts of an edge on a face; `sign` is +1 or -1 and turns the face's normal into the contact's.
-DEVICE_CALL int edge_contacts(const Solid& edges, const Solid& faces, const Lying& lying, real sign,
-                              const real* origin, real margin, real scale, Contact* out) {
-  if (edges.astray) return 0;
-  const Plane plane = plane_of(faces, lying.second);
-  real end[2][3];
-  edge_of(edges, lying.first, end[0], end[1]);
-  const Spot from = above(plane, end[0]), to = above(plane, end[1]);
-  Spot part[THERE_AND_BACK] = {{R(0.0), R(0.0), from.height}, {R(1.0), R(0.0), to.height}};
-  const int corners = part_over(faces, lying.second, plane, from, to, scale, part);
-  int near = 0;
   ROLLED for (int k = 0; k < corners; ++k) {
     if (part[k].height + edges.thick <= margin) part[near++] = part[k];
   }

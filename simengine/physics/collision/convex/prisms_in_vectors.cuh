@@ -1,6 +1,6 @@
 // Prisms of a height field that a geom may touch, many at a time on the host. A geom is above most cells that its box
-// covers, or beside them: a plane lies between it and the prism. That may be the plane of the prism's upper face or of
-// its diagonal side, or one across an axis of the geom. Where rounding might decide, a prism is kept, so that the
+// covers, or beside them: a plane lies between it and the prism. That may be the plane of the prism's upper face, or
+// one across an axis of the geom or across the way to it. Where rounding might decide, a prism is kept, so that the
 // searches that follow find the same contacts.
 #pragma once
 
@@ -44,8 +44,7 @@ DEVICE GeomBounds bounds_of(const Pair& p, const Shape& s) {
   return g;
 }
 
-// Successive prisms of a strip: the vertices of their upper faces, of which the edge from the first to the second is
-// along y, and that from the second to the third is the diagonal of a cell. See hfield.cu.
+// Successive prisms of a strip: the vertices of their upper faces. See hfield.cu.
 struct Prisms {
   Lanes at[3][3];
 
@@ -72,7 +71,8 @@ DEVICE Truths above_faces(const GeomBounds& g, const Prisms& p, real margin) {
   return above > reach + PLANE_SLACK * (terms + reach);
 }
 
-// Whether a prism, from its upper face down to the height `base`, is on one side of the geom's box along an axis of it.
+// Whether a prism, which reaches from its upper face down to the height `base`, is on one side of the geom's box along
+// an axis of that.
 DEVICE Truths beside_box(const GeomBounds& g, const Prisms& p, real base, real margin) {
   Truths beside = {};
   for (int i = 0; i < 3; ++i) {
@@ -91,15 +91,43 @@ DEVICE Truths beside_box(const GeomBounds& g, const Prisms& p, real base, real m
   return beside;
 }
 
-// Whether the geom is on the other side of the diagonal of a prism's cell.
-DEVICE Truths beyond_diagonals(const GeomBounds& g, const Prisms& p, real margin) {
-  // the outward normal of the diagonal side: away from the first vertex
-  Lanes n[3] = {p.at[2][1] - p.at[1][1], p.at[1][0] - p.at[2][0], Lanes{}};
-  const Truths inward = n[0] * (p.at[0][0] - p.at[1][0]) + n[1] * (p.at[0][1] - p.at[1][1]) > Lanes{};
-  for (int i = 0; i < 2; ++i) n[i] = inward ? -n[i] : n[i];
-  const Lanes along_x = n[0] * p.at[1][0], along_y = n[1] * p.at[1][1];
-  const Lanes length = vector_sqrt(n[0] * n[0] + n[1] * n[1]), reach = g.reach(n, length) + length * margin;
-  return -(along_x + along_y) > reach + PLANE_SLACK * (lanes_abs(along_x) + lanes_abs(along_y) + reach);
+// Whether a plane lies between the geom and a prism, across the way from the nearest edge of the upper face to the
+// middle of the geom.
+DEVICE Truths beyond_edges(const GeomBounds& g, const Prisms& p, real base, real margin) {
+  Lanes way[3] = {}, least = every(REAL_MAX), high = every(-REAL_MAX), terms = {};
+  for (int k = 0; k < 3; ++k) {
+    const Lanes *a = p.at[k], *b = p.at[k < 2 ? k + 1 : 0];
+    Lanes edge[3], to[3], along = {}, length = {}, square = {};
+    for (int i = 0; i < 3; ++i) {
+      edge[i] = b[i] - a[i];
+      to[i] = g.centre[i] - a[i];
+      along += edge[i] * to[i];
+      length += edge[i] * edge[i];
+    }
+    along /= length;
+    along = along > Lanes{} ? along : Lanes{};
+    along = along < every(1) ? along : every(1);
+    for (int i = 0; i < 3; ++i) {
+      to[i] -= along * edge[i];
+      square += to[i] * to[i];
+    }
+    const Truths nearer = square < least;
+    least = nearer ? square : least;
+    for (int i = 0; i < 3; ++i) way[i] = nearer ? to[i] : way[i];
+  }
+  for (int v = 0; v < 3; ++v) {
+    Lanes upper = {}, size = {};
+    for (int i = 0; i < 3; ++i) {
+      upper += way[i] * p.at[v][i];
+      size += lanes_abs(way[i] * p.at[v][i]);
+    }
+    const Lanes down = way[2] * (base - p.at[v][2]), higher = down > Lanes{} ? upper + down : upper;
+    high = higher > high ? higher : high;
+    size += lanes_abs(down);
+    terms = size > terms ? size : terms;
+  }
+  const Lanes length = vector_sqrt(least), reach = g.reach(way, length) + length * margin;
+  return -high > reach + PLANE_SLACK * (terms + lanes_abs(reach));
 }
 
 // Cells of a patch whose prisms fit a vector: some of one row, or all of several rows. Prism k of row j has place
@@ -139,7 +167,8 @@ DEVICE unsigned prisms_of_tile(const Patch& f, const GeomBounds& g, const Tile& 
     reached |= p.at[v][2] >= f.low;
   }
   there &= bits_of(reached & ~above_faces(g, p, margin));
-  if (there) there &= ~bits_of(beside_box(g, p, f.base, margin) | beyond_diagonals(g, p, margin));
+  if (there) there &= ~bits_of(beside_box(g, p, f.base, margin));
+  if (there) there &= ~bits_of(beyond_edges(g, p, f.base, margin));
   return there;
 }
 
