@@ -215,7 +215,7 @@ DEVICE_CALL void epa(const Difference& d, Polytope& p, Simplex& s, real* normal)
   SupportVertices<Team> vertices;
   bool begun = false;
 #if BEGINS_WITH_SIMPLEX
-  begun = s.around && !begins_with_face(d) && polytope_of_simplex(s, d.scale, p, vertices);
+  begun = s.around && polytope_of_simplex(s, d.scale, p, vertices);
 #endif
   if (!begun) first_polytope<Team>(d, shape, p, vertices);
   Team::sync();
