@@ -1,5 +1,6 @@
 // Two convex shapes of any type: GJK if their cores are apart, EPA if they overlap; see gjk.cuh and epa.cuh. A capsule
-// and a cylinder need no search; see segment_cylinder.cuh.
+// and a cylinder need no search, and on the host a shape on a face of the other needs none; see segment_cylinder.cuh
+// and resting.cuh.
 
 #if REAL_IS_FLOAT
 #define AT_MARGIN (4 * REAL_EPS)  // relative to the scale: a distance this close to the margin is at the margin
