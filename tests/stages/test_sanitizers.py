@@ -51,8 +51,12 @@ STEPS = [
 ]
 """Models, and integrators to step them with; without one, an evaluation."""
 _SPREAD = (catalogue.DEPTH_BY_WARP, catalogue.TOUCH_IN_EIGHT)
-SEARCHES = (*catalogue.SEARCHES, catalogue.LIST_BY_BLOCK, catalogue.SEARCHES[1], *_SPREAD, catalogue.SEARCHES[4])
-"""The kernels that search for contacts in large shards, and then those of small ones."""
+SEARCHES = (
+    *catalogue.SEARCHES,
+    *(catalogue.LIST_BY_BLOCK, catalogue.SEARCHES[1], *_SPREAD, catalogue.SEARCHES[4]),
+    *(*catalogue.SEARCHES[:3], *catalogue.TOUCHES_OF_MANY, catalogue.SEARCHES[4]),
+)
+"""The kernels that search for contacts, those of small shards, and those of large ones on a GPU."""
 
 SUMMED = (
     *("qacc", "efc_force", "efc_jar", "qfrc_constraint", "cfrc_ext", "qpos", "qvel", "qacc_warmstart"),
