@@ -34,6 +34,7 @@ HOST_FIELDS = ("totals_host", "island_totals_host", "pair_totals_host", "progres
 _CHOSEN = ("chosen worlds", "number of chosen worlds")
 _SLEEP = "sleep flag"
 _COUNTS = ("counts", "island_counts", "pair_counts")
+_DOUBLES = 2**16  # entries up to which an arena at least doubles; larger ones would waste memory, and grow by a quarter
 
 
 class Arena:
@@ -64,9 +65,9 @@ class Arena:
     def reserve(self, need: int) -> None:
         """Raise the capacity to at least `need` entries. The contents are lost if the arena grows."""
         if need > self.capacity:
-            twice = 2 * self.capacity
+            ample = self.capacity + (self.capacity if self.capacity <= _DOUBLES else self.capacity // 4)
             with self._store.growing:
-                self._grow(max(need, twice if self._most is None else min(twice, self._most)))
+                self._grow(max(need, ample if self._most is None else min(ample, self._most)))
 
     def _grow(self, capacity: int) -> None:
         """Replace the arrays of all fields, or none of them if there is too little memory."""

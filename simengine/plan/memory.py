@@ -38,7 +38,7 @@ class Footprint(NamedTuple):
         world: fields of one world, whose sizes are fixed.
         scratch: scratch of one world that is too large for shared memory.
         table: the model table, and the counts of the shards.
-        contact: one contact. Arenas at least double when they grow.
+        contact: one contact. Arenas grow by at least a quarter, and small ones double.
         row: one constraint row.
         pair: one pair of geoms that the broadphase finds; zero if the model table lists the candidate pairs.
         slot: one contact that such a pair may have; zero likewise.

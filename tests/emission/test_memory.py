@@ -122,6 +122,18 @@ def test_the_footprint_is_what_a_step_allocates(name: str, dtype: str, emission:
     assert engine.nbytes() <= needs.at_most or store.islands
 
 
+@pytest.mark.parametrize(("entries", "more"), [(400, 2.0), (100_000, 1.25)])
+def test_a_large_arena_grows_by_a_quarter_and_a_small_one_doubles(entries: int, more: float) -> None:
+    engine = ListEngine([(load_table(OWN["crates"]), 40_000)], HostBackend(), "serial", "float32", 1, "counted", {})
+    (contacts,) = engine.stores[0].contacts
+    contacts.reserve(entries)
+    assert contacts.capacity == entries
+    contacts.reserve(entries + 1)
+    assert contacts.capacity == more * entries == len(contacts.arrays["contact_dist"])
+    contacts.reserve(10 * entries)
+    assert contacts.capacity == 10 * entries
+
+
 @pytest.mark.parametrize(("emission", "worlds"), [("ahead", 6), ("ahead", 3000), ("counted", 6)])
 @pytest.mark.parametrize("name", [*MODELS, "rubble", "large", "found pairs"])
 def test_the_footprint_on_the_gpu_is_what_the_calls_of_a_step_ask_for(name: str, emission: str, worlds: int) -> None:
