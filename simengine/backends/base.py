@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from simengine.kernels.kernel import Kernel
+from simengine.kernels.functions import Build
 from simengine.model.blocks import MOST_ALONG_BRANCHES
 from simengine.model.model_table import ModelTable
 from simengine_scheduler.core import Launch
@@ -199,17 +199,16 @@ class Backend(Protocol):
         """A copy of an array on the host; the host backend returns the array itself."""
         ...
 
-    def load(self, kernels: Iterable[Kernel], dtype: str, lanes: int, own_tables: bool) -> dict[str, Any]:
-        """Compile kernels, or find them in the cache.
+    def load(self, builds: Sequence[Build], dtype: str, own_tables: bool) -> list[Any]:
+        """Compile kernels, or find them in the cache. The more there are at once, the more are compiled in parallel.
 
         Args:
-            kernels: the kernels.
+            builds: the kernels, and the lanes of their units.
             dtype: type of real numbers, "float32" or "float64".
-            lanes: lanes of a world.
             own_tables: whether worlds have model tables of their own.
 
         Returns:
-            The compiled functions by the names of the kernels.
+            The compiled functions, in the order of the builds.
 
         Raises:
             BackendError: the compiler is missing or failed.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from importlib.util import find_spec
@@ -26,7 +26,7 @@ from simengine.backends.base import (
 from simengine.backends.block_shape import worlds_of_block
 from simengine.errors import BackendError
 from simengine.kernels import cuda_build
-from simengine.kernels.kernel import Kernel
+from simengine.kernels.functions import Build
 from simengine.kernels.step_kernel import MOST_WARPS, TEAMS, WARP
 from simengine.model.model_table import ModelTable
 from simengine_scheduler import CudaLaunch
@@ -206,9 +206,9 @@ class CudaBackend:
             self.synchronize()
         return self._cupy.asnumpy(array)
 
-    def load(self, kernels: Iterable[Kernel], dtype: str, lanes: int, own_tables: bool) -> dict[str, Any]:
+    def load(self, builds: Sequence[Build], dtype: str, own_tables: bool) -> list[Any]:
         """Compile kernels with NVRTC, or find them in the cache. They always allow tables of worlds."""
-        return cuda_build.load_kernels(kernels, dtype, lanes)
+        return cuda_build.load_kernels(builds, dtype)
 
     def launch(self, function: Any, extent: Extent, args: Sequence[Any], buffers: BufferSet) -> CudaLaunch:
         """A launch with `lanes` threads for each unit, in blocks of one or more units."""

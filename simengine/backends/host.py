@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from simengine.backends.base import Candidates, Extent, StepShape
 from simengine.errors import BackendError
 from simengine.kernels import host_build
-from simengine.kernels.kernel import Kernel
+from simengine.kernels.functions import Build
 from simengine.model.model_table import ModelTable
 from simengine_scheduler import HostLaunch
 from simengine_scheduler.executors.processors import usable_processors
@@ -143,9 +143,9 @@ class HostBackend:
         """The array itself."""
         return np.asarray(array)
 
-    def load(self, kernels: Iterable[Kernel], dtype: str, lanes: int, own_tables: bool) -> dict[str, Any]:
+    def load(self, builds: Sequence[Build], dtype: str, own_tables: bool) -> list[Any]:
         """Compile kernels with the C++ compiler, or find them in the cache."""
-        return host_build.load_kernels(kernels, dtype, lanes, own_tables)
+        return host_build.load_kernels(builds, dtype, own_tables)
 
     def launch(self, function: Any, extent: Extent, args: Sequence[Any], buffers: BufferSet) -> HostLaunch:
         """Bind a function to its arguments, one of which gives the number of units."""

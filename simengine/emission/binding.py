@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from simengine.emission.calls import CallFactory, SizedCall
+from simengine.kernels.functions import Build
 from simengine.kernels.kernel import Kernel
-from simengine.plan.evaluation import Await, Count, Evaluation
+from simengine.plan.evaluation import Await, Count, Evaluation, Launch
 from simengine.state.fields import COLUMNS_OF, FIELD
 
 
@@ -51,7 +52,12 @@ def bind(evaluation: Evaluation, over_worlds: CallFactory, over_islands: Sequenc
     Returns:
         Calls and waits for counts.
     """
-    over_worlds.functions.require(kernel for kernel in evaluation.kernels if not kernel.on_islands)
+
+    def factory_of(item: Launch) -> CallFactory:
+        return over_worlds if item.island_class is None else over_islands[item.island_class]
+
+    launches = [item for item in evaluation.launches if isinstance(item, Launch)]
+    over_worlds.functions.require(Build(item.kernel, factory_of(item).lanes) for item in launches)
     bound: list[BoundLaunch | BoundAwait] = []
     made: dict[Kernel, SizedCall] = {}
     for item in evaluation.launches:
@@ -59,8 +65,7 @@ def bind(evaluation: Evaluation, over_worlds: CallFactory, over_islands: Sequenc
             bound.append(BoundAwait(made[item.scan], item.needs))
             continue
         kernel = item.kernel
-        factory = over_worlds if item.island_class is None else over_islands[item.island_class]
-        made[kernel] = factory.make(item, evaluation.stored, evaluation.scalars)
+        made[kernel] = factory_of(item).make(item, evaluation.stored, evaluation.scalars)
         units = columns_of(kernel) if kernel.unit == "column" else over_worlds.shard.size
         bound.append(BoundLaunch(made[kernel], units, item.counted))
     return tuple(bound)

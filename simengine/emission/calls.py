@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from simengine.backends.base import Extent
 from simengine.emission.store import GroupStore
 from simengine.kernels.cuda_build import kernel_lanes
-from simengine.kernels.functions import KernelFunctions
+from simengine.kernels.functions import Build, KernelFunctions
 from simengine.kernels.kernel import Kernel, ScratchPlan
 from simengine.plan.evaluation import Launch, Listed
 from simengine.plan.scratch import class_bounds, column_words, global_words, scratch_plan, works_in_global_memory
@@ -101,6 +101,10 @@ class CallFactory:
         self.lanes = lanes
         self._chosen: tuple[Buffer, Buffer] | None = None
 
+    def function(self, kernel: Kernel) -> Any:
+        """The compiled function of a kernel."""
+        return self.functions[Build(kernel, self.lanes)]
+
     def choosing(self, worlds: Buffer, number: Buffer) -> CallFactory:
         """A factory of calls over some worlds of the shard.
 
@@ -143,7 +147,7 @@ class CallFactory:
         scan = kernel.unit == "column"
         units = len(COLUMNS_OF[FIELD[kernel.reads[0]].space]) if scan else shard.size * parts
         extent = Extent(units, lanes, scratch, scan)
-        launch = store.backend.launch(self.functions[kernel], extent, args, store.buffers)
+        launch = store.backend.launch(self.function(kernel), extent, args, store.buffers)
         reads = self.ids(self._read(kernel, listed, ahead), None)
         writes = self.ids((*map(kernel.stored_as, kept), *kernel.island_scratch), listed)
         updates = self._updated(kernel, listed, ahead)

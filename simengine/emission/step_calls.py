@@ -33,7 +33,6 @@ class StepCalls:
         self._kernel = kernel
         self._memory = store.plan.step_memory
         self._shape = store.plan.step_shape
-        factory.functions.require((kernel,))
 
     @cached_property
     def count(self) -> KernelCall:
@@ -51,7 +50,7 @@ class StepCalls:
         global_memory = self._global_memory()
         _ = self.count  # whose fields are allocated with those of steps
         launch = self._store.backend.launch_steps(
-            factory.functions[kernel],
+            factory.function(kernel),
             shard.size,
             self._shape,
             self._memory.scratch,

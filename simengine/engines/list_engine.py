@@ -79,8 +79,7 @@ class ListEngine:
         neighbours = self._groups.neighbours(groups)
         plans = [self._groups.plan(model, num_worlds, neighbours, self.issuing) for model, num_worlds in groups]
         require(plans)
-        for plan in plans:
-            self.valid[self._groups.make(plan)] = frozenset()
+        self.valid.update(dict.fromkeys(self._groups.make(plans), frozenset()))
         self._make_executor()
         self.trace = Trace(self.executor_name, "off")
 
@@ -91,7 +90,7 @@ class ListEngine:
         require_state([(model, num_worlds)], self.backend.name, self.backend.free_memory(), self._dtype)
         plan = self._groups.plan(model, num_worlds, self._groups.neighbours([(model, num_worlds)]), self.issuing)
         require([plan])
-        group = self._groups.make(plan)
+        (group,) = self._groups.make([plan])
         self.valid[group] = frozenset()
         self._make_executor()
         return group

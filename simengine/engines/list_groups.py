@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 import mujoco
 
@@ -11,7 +13,7 @@ from simengine.emission.calls import CallFactory, Shard
 from simengine.emission.params import GroupParameters
 from simengine.emission.shard import ShardEmitter
 from simengine.emission.store import GroupStore
-from simengine.kernels.functions import KernelFunctions
+from simengine.kernels.functions import Build, KernelFunctions
 from simengine.model.blob import pack_models, with_integers
 from simengine.model.model_table import ModelTable
 from simengine.plan.issue import Issuing
@@ -49,9 +51,15 @@ class ListGroups:
         self._following_group = 0
         self._following_shard = 0
         self._free_shards: list[int] = []
+        self._functions = {own: KernelFunctions(partial(self._load, own)) for own in (False, True)}
 
-    def make(self, plan: StepPlan) -> int:
-        """Make a group and return its number."""
+    def make(self, plans: Sequence[StepPlan]) -> list[int]:
+        """Make groups and return their numbers. Their kernels are compiled together."""
+        # kernels that only fill fields in `keep` are built when such a field is first asked for
+        self._functions[False].require(build for plan in plans for build in plan.builds())
+        return [self._make(plan) for plan in plans]
+
+    def _make(self, plan: StepPlan) -> int:
         group = self._following_group
         store = GroupStore(f"group{group}", plan)
         count = len(store.bounds) - 1
@@ -64,6 +72,9 @@ class ListGroups:
         self._following_shard += max(0, count - free)
         del self._free_shards[:count]
         return group
+
+    def _load(self, own_tables: bool, builds: Sequence[Build]) -> list[Any]:
+        return self._backend.load(builds, self._dtype, own_tables)
 
     def remove(self, group: int) -> None:
         """Release the memory of a group."""
@@ -80,17 +91,12 @@ class ListGroups:
         """Plan the step of a group beside others with so many worlds."""
         return plan_step(model, num_worlds, self._backend, self._dtype, issuing, self._shards, neighbours)
 
-    def _functions(self, lanes: int, own_tables: bool) -> KernelFunctions:
-        return KernelFunctions(lambda kernels: self._backend.load(kernels, self._dtype, lanes, own_tables))
-
     def _make_emitters(self, store: GroupStore, group: int, numbers: Sequence[int]) -> list[ShardEmitter]:
         plan, model = store.plan, store.model
         parameters = self.parameters.get(group)
         own_tables = parameters is not None and parameters.table is not None
-        functions = self._functions(plan.lanes, own_tables)
-        # kernels that only fill fields in `keep` are built when such a field is first asked for
-        functions.require(plan.kernels_over_worlds())
-        solvers = {n: self._functions(n, own_tables) for n in plan.island_lanes}
+        functions = self._functions[own_tables]
+        functions.require(plan.builds())
         (header,), *blobs = pack_models([model], self._dtype)
         if parameters is None or parameters.table is None:
             uploaded = tuple(store.upload(name, blob) for name, blob in zip(_TABLES, blobs, strict=True))
@@ -103,7 +109,7 @@ class ListGroups:
             shard = Shard(group, i, number, store.bounds[i], store.bounds[i + 1])
             factory = CallFactory(store, shard, functions, tables, self._segments, plan.lanes)
             of_class = tuple(
-                CallFactory(store, shard, solvers[n], tables, self._segments, n, c)
+                CallFactory(store, shard, functions, tables, self._segments, n, c)
                 for c, n in enumerate(plan.island_lanes)
             )
             emitters.append(ShardEmitter(store, shard, factory, of_class))

@@ -5,10 +5,8 @@ Compilation needs no GPU, so a machine without one can check every kernel for ea
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,13 +14,14 @@ from typing import Any
 
 from simengine.errors import BackendError
 from simengine.kernels.cuda_codegen import kernel_source, task_name
+from simengine.kernels.functions import Build, together
 from simengine.kernels.host_build import defines
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.step_codegen import step_source
 from simengine.kernels.step_kernel import StepKernel
 from simengine_scheduler.device import compile_body
 from simengine_scheduler.launch import DeviceBody
-from simengine_scheduler.native.cache import cached, digest
+from simengine_scheduler.native.cache import cache_dir, cached, digest
 
 BLOCK = 128  # threads per block of a kernel whose unit is a world
 _WARP = 32
@@ -95,9 +94,11 @@ def _compile(kernel: Kernel, dtype: str, lanes: int, target: str, extra_options:
 
 def build_kernel(kernel: Kernel, dtype: str, lanes: int, arch: int) -> Path:
     """Compile a kernel, or find it in the cache; returns the file with its machine code."""
-    nvrtc = _nvrtc()
-    source = cuda_source(kernel)
-    key = digest(source, str(nvrtc.getVersion()), dtype, str(lanes), str(arch), str(BLOCK))
+    return _built(kernel, cuda_source(kernel), dtype, lanes, arch)
+
+
+def _built(kernel: Kernel, source: str, dtype: str, lanes: int, arch: int) -> Path:
+    key = digest(source, str(_nvrtc().getVersion()), dtype, str(lanes), str(arch), str(BLOCK))
     return cached(f"{kernel.name}-{key}.cubin", lambda path: _write(path, compile_cubin(kernel, dtype, lanes, arch)))
 
 
@@ -168,19 +169,29 @@ class CudaFunction:
     body: DeviceBody | None
 
 
-def load_kernels(kernels: Iterable[Kernel], dtype: str, lanes: int) -> dict[str, CudaFunction]:
-    """CUDA functions of kernels by name, for the current device."""
+def load_kernels(builds: Iterable[Build], dtype: str) -> list[CudaFunction]:
+    """CUDA functions of kernels, for the current device; missing ones are built in parallel.
+
+    A process loads each kernel once on a device from a folder of kernels.
+    """
     import cupy
 
-    wanted = list(kernels)
-    arch = int(cupy.cuda.Device().compute_capability)
-    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        paths = list(pool.map(lambda k: build_kernel(k, dtype, kernel_lanes(k, lanes), arch), wanted))
-    functions = {}
-    for kernel, path in zip(wanted, paths, strict=True):
+    device = cupy.cuda.Device()
+    arch, how = int(device.compute_capability), (dtype, int(device.id), cache_dir())
+    wanted = [Build(kernel, kernel_lanes(kernel, lanes)) for kernel, lanes in builds]
+    missing = [build for build in dict.fromkeys(wanted) if (build, how) not in _LOADED]
+    sources = {build: cuda_source(build.kernel) for build in missing}
+
+    def path_of(build: Build) -> Path:
+        return _built(build.kernel, sources[build], dtype, build.lanes, arch)
+
+    for build, path in together(path_of, missing, lambda build: len(sources[build])):
         module = cupy.cuda.function.Module()
         module.load(path.read_bytes())
-        function = module.get_function(kernel.name)
-        body = None if isinstance(kernel, StepKernel) else device_body(kernel, dtype, lanes, arch)
-        functions[kernel.name] = CudaFunction(function.ptr, function, body)
-    return functions
+        function = module.get_function(build.kernel.name)
+        body = None if isinstance(build.kernel, StepKernel) else device_body(build.kernel, dtype, build.lanes, arch)
+        _LOADED[build, how] = CudaFunction(function.ptr, function, body)
+    return [_LOADED[build, how] for build in wanted]
+
+
+_LOADED: dict[tuple[Build, tuple[object, ...]], CudaFunction] = {}

@@ -7,11 +7,11 @@ import os
 import platform
 import subprocess
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 
 from simengine.errors import BackendError
+from simengine.kernels.functions import Build, together
 from simengine.kernels.host_codegen import host_source
 from simengine.kernels.kernel import Kernel
 from simengine_scheduler.native import compiling
@@ -79,8 +79,14 @@ def build_kernel(
     Raises:
         BackendError: no compiler was found, or it failed.
     """
+    return _built(kernel, host_source(kernel), dtype, lanes, extra_flags, own_tables)
+
+
+def _built(
+    kernel: Kernel, source: str, dtype: str, lanes: int, extra_flags: tuple[str, ...] = (), own_tables: bool = False
+) -> Path:
     gathered = ["-DOWN_TABLES"] if own_tables and kernel.tiled_from is not None else []
-    return build_library(kernel.name, host_source(kernel), [*defines(dtype, lanes), *gathered, *extra_flags])
+    return build_library(kernel.name, source, [*defines(dtype, lanes), *gathered, *extra_flags])
 
 
 def build_library(name: str, source: str, options: list[str]) -> Path:
@@ -101,29 +107,30 @@ def build_library(name: str, source: str, options: list[str]) -> Path:
     return cached(f"{name}-{key}.so", build)
 
 
-def load_kernels(
-    kernels: Iterable[Kernel], dtype: str, lanes: int = 1, own_tables: bool = False
-) -> dict[str, HostFunction]:
-    """Functions of kernels by name, each taking a pointer to its argument slots; missing ones are built in parallel.
+def load_kernels(builds: Iterable[Build], dtype: str, own_tables: bool = False) -> list[HostFunction]:
+    """Functions of kernels, each taking a pointer to its argument slots; missing ones are built in parallel.
 
     The arguments are those of `build_kernel`. A process loads each kernel once from a folder of kernels, with one
     compiler and its flags.
     """
-    wanted = list(kernels)
-    build = (dtype, lanes, own_tables, compiler(), os.environ.get("CXXFLAGS", ""), cache_dir())
-    missing = [kernel for kernel in wanted if (kernel, build) not in _LOADED]
+    wanted = list(builds)
+    how = (dtype, own_tables, compiler(), os.environ.get("CXXFLAGS", ""), cache_dir())
+    missing = [build for build in dict.fromkeys(wanted) if (build, how) not in _LOADED]
     if missing:
-        with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-            paths = list(pool.map(lambda kernel: build_kernel(kernel, dtype, lanes, own_tables=own_tables), missing))
-        for kernel, path in zip(missing, paths, strict=True):
-            function = getattr(ctypes.CDLL(str(path)), kernel.name)
+        sources = {build: host_source(build.kernel) for build in missing}
+
+        def path_of(build: Build) -> Path:
+            return _built(build.kernel, sources[build], dtype, build.lanes, own_tables=own_tables)
+
+        for build, path in together(path_of, missing, lambda build: len(sources[build])):
+            function = getattr(ctypes.CDLL(str(path)), build.kernel.name)
             function.argtypes = [ctypes.c_void_p]
             function.restype = None
-            _LOADED[kernel, build] = function
-    return {kernel.name: _LOADED[kernel, build] for kernel in wanted}
+            _LOADED[build, how] = function
+    return [_LOADED[build, how] for build in wanted]
 
 
-_LOADED: dict[tuple[Kernel, tuple[object, ...]], HostFunction] = {}
+_LOADED: dict[tuple[Build, tuple[object, ...]], HostFunction] = {}
 
 
 @lru_cache(maxsize=1)

@@ -88,6 +88,9 @@ class Kernel:
     tiled_from: int | None = None
     queued: int = 0
 
+    def __hash__(self) -> int:
+        return hash(self.name)  # equal kernels have one name, and tables of kernels are asked very often
+
     @property
     def on_islands(self) -> bool:
         """Whether the unit is an island of any size."""

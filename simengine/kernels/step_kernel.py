@@ -66,6 +66,8 @@ class StepKernel(Kernel):
     phases: tuple[Phase, ...] = ()
     unit: str = "step"
 
+    __hash__ = Kernel.__hash__
+
     def __post_init__(self) -> None:
         """Check the phases; raises ValueError if the stages are not those of the phases, or if tracks conflict."""
         if self.stages != tuple(stage for phase in self.phases for track in phase for stage in track):

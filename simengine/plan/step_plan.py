@@ -10,6 +10,7 @@ from typing import Any
 import mujoco
 
 from simengine.backends.base import LANE_CLASSES, Backend, StepShape
+from simengine.kernels.functions import Build
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.step_kernel import StepKernel
 from simengine.model.model_table import ModelTable
@@ -17,7 +18,7 @@ from simengine.physics.solvers.solve_newton_general import SOLVE_NEWTON_GENERAL
 from simengine.physics.solvers.solve_newton_unilateral import SOLVE_NEWTON_UNILATERAL
 from simengine.physics.solvers.solve_pgs import SOLVE_PGS
 from simengine.plan.catalogue import SCAN_KERNEL
-from simengine.plan.evaluation import Evaluation, plan_evaluation
+from simengine.plan.evaluation import Evaluation, Launch, plan_evaluation
 from simengine.plan.islands import most_dense_dofs
 from simengine.plan.issue import Issue, Issuing
 from simengine.plan.scratch import lanes_of_islands, lanes_of_world, works_in_blocks
@@ -194,11 +195,17 @@ class StepPlan:
         evaluations = [e for size in set(self.shard_sizes) for e in self.step(size, wanted, ahead)]
         return tuple(dict.fromkeys(kernel for evaluation in evaluations for kernel in evaluation.kernels))
 
-    def kernels_over_worlds(self) -> tuple[Kernel, ...]:
-        """Kernels over worlds that steps without wanted fields launch, each once."""
+    def builds(self) -> tuple[Build, ...]:
+        """What steps without wanted fields need compiled, each once."""
         if self.step_kernel is not None:
-            return (self.step_kernel, SCAN_KERNEL)
-        return tuple(kernel for kernel in self.kernels(frozenset()) if not kernel.on_islands)
+            return tuple(Build(kernel, self.lanes) for kernel in (self.step_kernel, SCAN_KERNEL))
+        ahead = self.issue.is_ahead and self.can_go_ahead
+        evaluations = (e for size in set(self.shard_sizes) for e in self.step(size, frozenset(), ahead))
+        launches = (item for evaluation in evaluations for item in evaluation.launches if isinstance(item, Launch))
+        return tuple(dict.fromkeys(Build(item.kernel, self._lanes_of(item)) for item in launches))
+
+    def _lanes_of(self, launch: Launch) -> int:
+        return self.lanes if launch.island_class is None else self.island_lanes[launch.island_class]
 
     def facts(self, wanted: frozenset[str] = frozenset()) -> dict[str, Any]:
         """The plan as plain values: how steps are split and issued, and the launches of each evaluation.

@@ -5,7 +5,7 @@ The numbers are those of an H100 or H200; the launches are made on memory of the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
 from types import SimpleNamespace
@@ -18,6 +18,7 @@ from benchmarks.scaling_models import crowded_arm, furnished_room
 from simengine.backends.cuda import CudaBackend
 from simengine.engines.list_engine import ListEngine
 from simengine.kernels import cuda_build
+from simengine.kernels.functions import Build
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.step_kernel import TEAMS, WARP, StepKernel
 from simengine.model import ModelTable, clusters, load_table
@@ -56,11 +57,11 @@ class ShapesOfCuda(GpuOnPaper):
         """Grid, block and shared memory of a launch."""
         return CudaBackend._shape(cast(CudaBackend, self), units, lanes, scratch, self._spread_blocks)
 
-    def load(self, kernels: Iterable[Kernel], dtype: str, lanes: int, own_tables: bool) -> dict[str, Any]:
-        def body(kernel: Kernel) -> Any:
+    def load(self, builds: Sequence[Build], dtype: str, own_tables: bool) -> list[Any]:
+        def body(kernel: Kernel, lanes: int) -> Any:
             return None if isinstance(kernel, StepKernel) else cuda_build.device_body(kernel, dtype, lanes, 90)
 
-        return {kernel.name: SimpleNamespace(ptr=1, function=None, body=body(kernel)) for kernel in kernels}
+        return [SimpleNamespace(ptr=1, function=None, body=body(*build)) for build in builds]
 
 
 @cache

@@ -27,7 +27,7 @@ from simengine.backends.cuda import CudaBackend
 from simengine.backends.host import HostBackend
 from simengine.emission.store import Arena, GroupStore
 from simengine.engines.list_engine import ListEngine
-from simengine.kernels.kernel import Kernel
+from simengine.kernels.functions import Build
 from simengine.model import Model, ModelTable, load_table
 from simengine.plan.capacity import first_entries
 from simengine.plan.issue import Issue, Issuing
@@ -75,8 +75,8 @@ class GpuOnPaper(HostBackend):
     def dual_rows(self, nv: int, dtype: str) -> int:
         return dual_rows_for(nv, dtype)
 
-    def load(self, kernels: Iterable[Kernel], dtype: str, lanes: int, own_tables: bool) -> dict[str, Any]:
-        return {kernel.name: lambda slots: None for kernel in kernels}
+    def load(self, builds: Sequence[Build], dtype: str, own_tables: bool) -> list[Any]:
+        return [lambda slots: None for _ in builds]
 
     def step_shape(self, all_worlds: int, groups: int, lanes: int, scratch_bytes: int) -> StepShape | None:
         return StepShape(1, 1)

@@ -13,6 +13,7 @@ import numpy as np
 
 from simengine.backends.base import lanes_for
 from simengine.kernels import cuda_build
+from simengine.kernels.functions import Build
 from simengine.kernels.kernel import Kernel
 from simengine.plan.every_kernel import all_kernels
 from simengine.state.fields import NUM_COLUMNS
@@ -124,7 +125,9 @@ class HostResident(Resident):
 @cache
 def cuda_functions(dtype: str, lanes: int) -> dict[str, Any]:
     """Every kernel of the engine for a number of lanes, compiled in parallel or found in the cache."""
-    return cuda_build.load_kernels(all_kernels(), dtype, lanes)
+    kernels = all_kernels()
+    functions = cuda_build.load_kernels([Build(kernel, lanes) for kernel in kernels], dtype)
+    return {kernel.name: function for kernel, function in zip(kernels, functions, strict=True)}
 
 
 class CudaResident(Resident):

@@ -14,6 +14,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
+from simengine.kernels.functions import Build
 from simengine.kernels.host_build import HostFunction, build_library, defines, load_kernels
 from simengine.kernels.kernel import Kernel
 from simengine.model import ModelTable
@@ -210,7 +211,7 @@ TOGETHER = [k for k in KERNELS.values() if k.unit in ("world", "column") and k.t
 def function(name: str, dtype: str) -> HostFunction:
     """A kernel of the engine for one lane. The first call compiles it, or all of them, or finds it in the cache."""
     if KERNELS[name] not in TOGETHER:
-        return load_kernels([KERNELS[name]], dtype)[name]
+        return load_kernels([Build(KERNELS[name], 1)], dtype)[0]
     found = getattr(_library(dtype), name)
     found.argtypes, found.restype = [ctypes.c_void_p], None
     return cast(HostFunction, found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from simengine.backends.base import Extent
@@ -11,6 +11,7 @@ from simengine.backends.block_shape import worlds_of_block
 from simengine.backends.cuda import CudaBackend
 from simengine.backends.host import HostBackend
 from simengine.kernels import cuda_build
+from simengine.kernels.functions import Build
 from simengine.kernels.kernel import Kernel
 from simengine_scheduler import HostLaunch
 from simengine_scheduler.launch import BufferSet
@@ -55,9 +56,9 @@ class FiberBackend(HostBackend):
     along_branches = CudaBackend.along_branches
     form_of = CudaBackend.form_of
 
-    def load(self, kernels: Iterable[Kernel], dtype: str, lanes: int, own_tables: bool) -> dict[str, Any]:
+    def load(self, builds: Sequence[Build], dtype: str, own_tables: bool) -> list[Any]:
         """Kernels, which are compiled when they run."""
-        return {kernel.name: Built(kernel, dtype, cuda_build.kernel_lanes(kernel, lanes)) for kernel in kernels}
+        return [Built(kernel, dtype, cuda_build.kernel_lanes(kernel, lanes)) for kernel, lanes in builds]
 
     def launch(self, function: Built, extent: Extent, args: Sequence[Any], buffers: BufferSet) -> HostLaunch:
         """A launch over groups of lanes, in blocks of one or more."""

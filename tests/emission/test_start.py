@@ -1,0 +1,58 @@
+"""What a simulation compiles before its first step: the kernels of all groups at once, and each of them once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from threading import Barrier
+from typing import Any
+
+import pytest
+
+from simengine.engines.list_engine import ListEngine
+from simengine.kernels.functions import Build, together
+from simengine.model import load_table
+from simengine.plan.catalogue import NARROW, POSITION, SCAN_KERNEL
+from tests.emission.test_memory import GpuOnPaper
+from tests.helpers.islands import heap
+from tests.models import gymnasium_path
+
+MODELS = {"ant": gymnasium_path("ant"), "humanoid": gymnasium_path("humanoid"), "heap": heap(12)}
+
+
+class Counting(GpuOnPaper):
+    """A GPU on paper that notes what is compiled together."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loads: list[Sequence[Build]] = []
+
+    def load(self, builds: Sequence[Build], dtype: str, own_tables: bool) -> list[Any]:
+        self.loads.append(builds)
+        return super().load(builds, dtype, own_tables)
+
+
+@pytest.mark.parametrize("names", [("ant", "ant"), ("ant", "humanoid"), ("heap", "ant")])
+def test_the_kernels_of_all_groups_are_compiled_together_and_once(names: tuple[str, ...]) -> None:
+    backend = Counting()
+    groups = [(load_table(MODELS[name]), 6) for name in names]
+    engine = ListEngine(groups, backend, "serial", "float32", 1, "counted", {})
+    (builds,) = backend.loads
+    assert len(set(builds)) == len(builds)
+    for emitters in engine.emitters.values():
+        for emitter in emitters:
+            list(emitter.steps(1, frozenset()))
+    assert len(backend.loads) == 1, "a step compiles kernels that were not compiled at the start"
+
+
+def test_the_largest_builds_come_first_and_all_run_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 3)
+    kernels = SCAN_KERNEL, POSITION, NARROW["plane_sphere"]
+    builds = [Build(kernel, lanes) for lanes, kernel in enumerate(kernels, start=1)]
+    meet = Barrier(3, timeout=30)
+
+    def make(build: Build) -> int:
+        meet.wait()
+        return build.lanes
+
+    made = list(together(make, builds, lambda build: build.lanes))
+    assert made == [(build, build.lanes) for build in builds[::-1]]
