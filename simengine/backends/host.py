@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +96,7 @@ class HostBackend:
     def zeros(self, shape: tuple[int, ...], dtype: str) -> np.ndarray:
         """A zeroed array that starts on a cache line."""
         kind = np.dtype(dtype)
-        nbytes = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
+        nbytes = prod(shape) * kind.itemsize
         raw = np.zeros(nbytes + _ALIGNMENT, dtype=np.uint8)
         start = -raw.ctypes.data % _ALIGNMENT
         return raw[start : start + nbytes].view(kind).reshape(shape)

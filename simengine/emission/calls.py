@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from math import prod
 from typing import Any, NamedTuple
 
 from simengine.backends.base import Extent
 from simengine.emission.store import GroupStore
 from simengine.kernels.cuda_build import kernel_lanes
 from simengine.kernels.functions import Build, KernelFunctions
-from simengine.kernels.kernel import Kernel, ScratchPlan
+from simengine.kernels.kernel import Kernel
+from simengine.kernels.placing import ScratchPlan
 from simengine.plan.evaluation import Launch, Listed
-from simengine.plan.scratch import class_bounds, column_words, global_words, scratch_plan, works_in_global_memory
+from simengine.plan.scratch import class_bounds, column_words, global_words, works_in_global_memory
 from simengine.state.fields import (
     COLUMNS,
     COLUMNS_OF,
@@ -22,7 +22,6 @@ from simengine.state.fields import (
     ISLAND_ARENAS,
     NUM_COLUMNS,
     PAIR_ARENAS,
-    entry_shape,
 )
 from simengine.state.pair_fields import PAIR_COLUMNS
 from simengine_scheduler import KernelCall, Segments
@@ -100,6 +99,7 @@ class CallFactory:
         self.segments = segments
         self.lanes = lanes
         self._chosen: tuple[Buffer, Buffer] | None = None
+        self._arguments: dict[str, Any] = {}  # by the name of the field
 
     def function(self, kernel: Kernel) -> Any:
         """The compiled function of a kernel."""
@@ -126,8 +126,7 @@ class CallFactory:
         """
         store, shard = self._store, self.shard
         kernel, listed, ahead = planned.kernel, planned.listed, planned.ahead
-        sizes = {**store.model.sizes, "nv": self._most_dofs()}
-        places = scratch_plan(kernel, sizes, planned.nrow, store.backend)
+        places = store.plan.scratch_plan(kernel, self._most_dofs(), planned.nrow)
         kept = [n for n in kernel.produced if n not in kernel.in_scratch or n in stored]
         if kernel.unit == "column":
             args = [*self._fields(kernel, {*kept, *(_PROGRESS if ahead else ())}), *self._of_shard(kernel)]
@@ -239,15 +238,20 @@ class CallFactory:
 
     def _fields(self, kernel: Kernel, kept: set[str]) -> list[Any]:
         arguments: list[Any] = []
-        for name in (*kernel.reads, *kernel.produced, *kernel.updates):
-            dropped = name not in kept and (name in kernel.produced or name in _PROGRESS)
-            arguments.append(None if dropped else self.argument(kernel.stored_as(name)))
+        for name, stored, made in kernel.touched:
+            dropped = name not in kept and (made or name in _PROGRESS)
+            arguments.append(None if dropped else self.argument(stored))
         arguments += [self.argument(name) for name in (*kernel.addresses, *kernel.island_scratch)]
         own = self._store.model.finds_pairs
         return [*arguments, *(self.argument(name) if own else None for name in kernel.parameters)]
 
     def argument(self, name: str) -> Any:
         """The kernel argument of a field: a buffer, or a buffer and the offset of the shard's part in it [bytes]."""
+        if name not in self._arguments:
+            self._arguments[name] = self._argument(name)
+        return self._arguments[name]
+
+    def _argument(self, name: str) -> Any:
         space, shard = FIELD[name].space, self.shard
         if space == "contact":
             return self._store.contacts[shard.index_in_group].buffers[name]
@@ -283,11 +287,10 @@ class CallFactory:
 
     def _cost(self, kernel: Kernel, kept: Sequence[str], scratch: int) -> Cost:
         """A hint: operations and bytes for all worlds of the shard, as if each world had one entry in each arena."""
-        sizes, worlds = self._store.model.sizes, self.shard.size
-        flops = sum(stage.flops for stage in kernel.stages) * sizes["nv"] * worlds
-        touched = [FIELD[kernel.stored_as(name)] for name in (*kernel.reads, *kept, *kernel.updates)]
-        word = {"int": 4, "real": 4 if self._store.dtype == "float32" else 8}
-        return Cost(flops, sum(word[f.kind] * prod(entry_shape(f, sizes)) for f in touched) * worlds, scratch)
+        store, worlds = self._store, self.shard.size
+        flops = sum(stage.flops for stage in kernel.stages) * store.model.nv * worlds
+        touched = (store.entry_bytes(stored) for name, stored, made in kernel.touched if not made or name in kept)
+        return Cost(flops, sum(touched) * worlds, scratch)
 
 
 def rounded(units: int, most: int | None) -> int:

@@ -6,6 +6,7 @@ smaller arena stay allocated until all work that may use them is done.
 
 from __future__ import annotations
 
+from math import prod
 from threading import Lock
 from typing import Any
 
@@ -112,6 +113,7 @@ class GroupStore:
         self._arrays: dict[str, Any] = {}
         self._buffers: dict[str, Buffer] = {}
         self._scratch: dict[int, Any] = {}
+        self._entry_bytes: dict[str, int] = {}
         self._controls_ahead: Any = None
         self._chosen: Any = None
         self._asleep: memoryview | None = None
@@ -241,6 +243,14 @@ class GroupStore:
         """The counts that kernels write for the host, (shards, columns) int32."""
         counts: np.ndarray = getattr(self, table)
         return counts
+
+    def entry_bytes(self, name: str) -> int:
+        """Bytes of one entry of a field, which may not be allocated."""
+        if name not in self._entry_bytes:
+            field = FIELD[name]
+            word = 4 if field.kind == "int" else self.plan.word
+            self._entry_bytes[name] = word * prod(entry_shape(field, self.model.sizes))
+        return self._entry_bytes[name]
 
     def has(self, name: str) -> bool:
         """Whether a field has been allocated."""

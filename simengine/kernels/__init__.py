@@ -1,6 +1,7 @@
 """From stages to compiled kernels.
 
     kernel, step_kernel                  `Kernel`: one or several stages in one launch, or whole steps
+    placing                              offsets of a kernel's items in the scratch of a world
     dialect, scalars, addresses          the portable dialect, for GPU and host compilers; .cuh
     lanes, lanes_gpu, lanes_host         what the lanes of a world do together; .cuh
     host_math, vectors                   functions of C, and vectors, on the host; .h

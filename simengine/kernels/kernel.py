@@ -8,17 +8,17 @@ bits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import NamedTuple
+from functools import cached_property
+from math import prod
 
+from simengine.kernels.placing import ScratchItem, ScratchPlan, place_items
 from simengine.model.clusters import bit_words
 from simengine.model.table import resolve
-from simengine.physics.stage import Stage
-from simengine.state.fields import ADDRESS_OF, CONTACT_PARAMETERS, FIELD, entry_shape, padded
+from simengine.physics.stage import Dims, Stage
+from simengine.state.fields import ADDRESS_OF, CONTACT_PARAMETERS, FIELD, padded
 
-_ALIGN = 4  # words, so that one instruction can load four
 _WARP = 32
 _MOST_BOUNDS = 256  # geoms whose bounding spheres lanes share, as in counting.cuh
 
@@ -26,21 +26,6 @@ _MOST_BOUNDS = 256  # geoms whose bounding spheres lanes share, as in counting.c
 def branch_words(nv: int, entries: int, dofs: int) -> int:
     """Words of BranchRows (branch_rows.cuh) for nv dofs, a number of entries, and lists of dofs of so many bytes."""
     return entries + 5 * padded(nv) + padded(-(-dofs // 4))
-
-
-class ScratchItem(NamedTuple):
-    """A field or a working array in a world's scratch, live from body `first` to body `last`."""
-
-    name: str
-    first: int
-    last: int
-
-
-class ScratchPlan(NamedTuple):
-    """Offset of each scratch item in words, and the words that a world needs."""
-
-    offsets: dict[str, int]
-    words: int
 
 
 @dataclass(frozen=True)
@@ -112,6 +97,12 @@ class Kernel:
     def updates(self) -> tuple[str, ...]:
         """Fields that the kernel reads and writes in memory."""
         return tuple(dict.fromkeys(n for stage in self.stages for n in stage.updates if n not in self.produced))
+
+    @cached_property
+    def touched(self) -> tuple[tuple[str, str, bool], ...]:
+        """The fields among the arguments, in order: the name, the stored field, and whether the kernel produces it."""
+        own = (*((name, False) for name in self.reads), *((name, True) for name in self.produced))
+        return tuple((name, self.stored_as(name), made) for name, made in (*own, *((n, False) for n in self.updates)))
 
     @cached_property
     def in_scratch(self) -> tuple[str, ...]:
@@ -234,7 +225,6 @@ class Kernel:
             nrow: largest number of constraint rows of a world, for row fields in scratch.
             registers: whether matrices with nv rows are factored in registers, so that no Hessian is needed in scratch.
         """
-        shapes = {f"{s.name}_{name}": dims for s in self.stages for name, dims in s.scratch}
         memory = 0 if registers else sizes["nv"] ** 2
         if self.solver_warps:  # the lower triangle, through which lanes hand on what they have added up
             memory = sizes["nv"] * (sizes["nv"] + 1) // 2
@@ -257,72 +247,20 @@ class Kernel:
             "nboxes": 6 * (sizes.get("ncluster", 0) - sizes.get("nstill", 0)),
             "nbits": bit_words(sizes.get("ncand", 0)),
         }
-        sized = []
-        for item in self.scratch_items:
-            if item.name in shapes:
-                shape = resolve(shapes[item.name], {**sizes, **extra})
-            else:
-                shape = entry_shape(FIELD[item.name], sizes)
-                if FIELD[item.name].space == "row":
-                    shape = (nrow, *shape)
-            sized.append((item, padded(max(1, _product(shape)))))
-        return place_items(tuple(sized), frozenset(pair for stage in self.stages for pair in stage.in_place))
+        known, lengths = {**sizes, **extra}, []
+        for dims, by_row in self._scratch_dims:
+            words = prod(resolve(dims, known)) * (nrow if by_row else 1)
+            lengths.append(padded(max(1, words)))
+        return place_items(self.scratch_items, tuple(lengths), self._in_place)
 
+    @cached_property
+    def _scratch_dims(self) -> tuple[tuple[Dims, bool], ...]:
+        """The shape of each scratch item, and whether it has one such entry for each constraint row."""
+        working = {f"{stage.name}_{name}": (dims, False) for stage in self.stages for name, dims in stage.scratch}
+        stored = {name: (FIELD[name].dims, FIELD[name].space == "row") for name in (*self.reads, *self.in_scratch)}
+        dims_of = stored | working
+        return tuple(dims_of[item.name] for item in self.scratch_items)
 
-@lru_cache(maxsize=4096)
-def place_items(sized: tuple[tuple[ScratchItem, int], ...], shared: frozenset[tuple[str, str]]) -> ScratchPlan:
-    """Assign offsets to items of given sizes in words, so that those live at the same time do not overlap; in few
-    words.
-
-    `shared` holds pairs of items of which the second may take the words of the first, if the body that writes the
-    second is the last to read the first.
-    """
-    return min((_place(order, shared) for order in _orders(sized)), key=lambda plan: plan.words)
-
-
-def _orders(sized: Sequence[tuple[ScratchItem, int]]) -> Iterator[Sequence[tuple[ScratchItem, int]]]:
-    """Orders of placement to try: by first body, largest first, longest lifetime first."""
-    yield sized
-    yield sorted(sized, key=lambda entry: -entry[1])
-    yield sorted(sized, key=lambda entry: (entry[0].first - entry[0].last, -entry[1]))
-
-
-def _place(sized: Sequence[tuple[ScratchItem, int]], shared: Set[tuple[str, str]]) -> ScratchPlan:
-    placed: list[tuple[ScratchItem, int, int]] = []
-    words = 0
-    for item, length in sized:
-        start = _first_fit(item, length, placed, shared)
-        placed.append((item, start, length))
-        words = max(words, start + length)
-    return ScratchPlan({item.name: start for item, start, _ in placed}, padded(words))
-
-
-def _handed_over(a: ScratchItem, b: ScratchItem, shared: Set[tuple[str, str]]) -> bool:
-    """Whether a body may write b over a: the pair is declared, and a's lifetime ends in the body that starts b's."""
-    return ((a.name, b.name) in shared and a.last == b.first) or ((b.name, a.name) in shared and b.last == a.first)
-
-
-def _product(shape: tuple[int, ...]) -> int:
-    result = 1
-    for n in shape:
-        result *= n
-    return result
-
-
-def _first_fit(
-    item: ScratchItem, length: int, placed: list[tuple[ScratchItem, int, int]], shared: Set[tuple[str, str]]
-) -> int:
-    together = [entry for entry in placed if item.first <= entry[0].last and entry[0].first <= item.last]
-    partners = [(start, size) for other, start, size in together if _handed_over(item, other, shared)]
-    alive = [(start, size) for other, start, size in together if not _handed_over(item, other, shared)]
-    for start, size in partners:
-        # exactly the same words or none: with an offset, one lane would overwrite what another has not read yet
-        if size == length and all(start + length <= s or s + n <= start for s, n in alive):
-            return start
-    alive = sorted(alive + partners)
-    start = 0
-    for other_start, size in alive:
-        if start + length <= other_start:
-            break
-        start = max(start, other_start + size)
-    return start
+    @cached_property
+    def _in_place(self) -> frozenset[tuple[str, str]]:
+        return frozenset(pair for stage in self.stages for pair in stage.in_place)

@@ -25,7 +25,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations, product
 
-from simengine.kernels.kernel import Kernel, ScratchItem, ScratchPlan, place_items
+from simengine.kernels.kernel import Kernel
+from simengine.kernels.placing import ScratchItem, ScratchPlan, place_items
 from simengine.model.table import resolve
 from simengine.physics.actuation.actuation import ACTUATION
 from simengine.physics.collision.contacts import CONTACTS, CONTACTS_PLAIN
@@ -125,14 +126,14 @@ class StepKernel(Kernel):
         """Offsets in shared memory, for worlds of up to `nrow` rows; see `Kernel.plan_scratch`."""
         working = {f"{s.name}_{name}": dims for s in self.stages for name, dims in s.scratch}
         extra = {"nvp": padded(sizes["nv"]), "nhessian": 0 if registers else sizes["nv"] ** 2}
-        sized = []
+        lengths = []
         for item in self.scratch_items:
             if item.name in working:
                 words = _words(resolve(working[item.name], {**sizes, **extra}))
             else:
                 words = _entry_words(item.name, sizes) * (nrow if item.name in self.rows else 1)
-            sized.append((item, padded(max(1, words))))
-        return place_items(tuple(sized), frozenset())
+            lengths.append(padded(max(1, words)))
+        return place_items(self.scratch_items, tuple(lengths), frozenset())
 
     def plan_global(self, sizes: Mapping[str, int], contacts: int, rows: int) -> ScratchPlan:
         """Offsets in a world's part of global memory, for up to that many contacts and rows."""

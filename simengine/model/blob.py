@@ -59,9 +59,9 @@ def pack_models(models: Sequence[ModelTable], dtype: str) -> tuple[list[bytes], 
         integers.append(0)
         for field in BLOB_FIELDS:
             values = model.arrays[field.name].ravel()
-            unused = -at[field.kind] % _WHOLE_LINES.get(field.name, 1)
-            parts[field.kind].append(np.zeros(unused))
-            at[field.kind] += unused
+            if unused := -at[field.kind] % _WHOLE_LINES.get(field.name, 1):
+                parts[field.kind].append(np.zeros(unused))
+                at[field.kind] += unused
             integers.append(at[field.kind])
             parts[field.kind].append(values)
             at[field.kind] += values.size
@@ -72,6 +72,15 @@ def pack_models(models: Sequence[ModelTable], dtype: str) -> tuple[list[bytes], 
     int_blob = np.concatenate([*parts["int"], np.zeros(1)]).astype(np.int32)
     real_blob = _rounded([*parts["real"], np.zeros(1)], dtype)
     return headers, int_blob, real_blob
+
+
+def packed_bytes(model: ModelTable, dtype: str) -> int:
+    """Bytes of the arrays of one model that `pack_models` returns."""
+    numbers = {"int": 0, "real": 0}
+    for field in BLOB_FIELDS:
+        unused = -numbers[field.kind] % _WHOLE_LINES.get(field.name, 1)
+        numbers[field.kind] += unused + model.arrays[field.name].size
+    return 4 * (numbers["int"] + 1) + np.dtype(dtype).itemsize * (numbers["real"] + 1)
 
 
 def _rounded(parts: Sequence[np.ndarray], dtype: str) -> np.ndarray:

@@ -98,6 +98,9 @@ class Stage:
         if len(set(self.fields)) != len(self.fields):
             raise ValueError(f"stage {self.name!r} names a field twice; a field is read, written or updated, once")
 
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     @property
     def fields(self) -> tuple[str, ...]:
         """All fields, in the order of the body's arguments."""

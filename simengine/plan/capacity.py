@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
+from simengine.kernels.kernel import Kernel
 from simengine.model.model_table import ModelTable
 from simengine.plan import catalogue
 from simengine.plan.islands import island_solution
@@ -27,6 +30,12 @@ def arena_fields(model: ModelTable, space: str) -> tuple[Field, ...]:
     if model.finds_pairs:
         kernels = (*kernels, *PAIR_KERNELS)
     kernels = (*kernels, catalogue.NOSLIP_KERNEL) if model.opt_noslip_iterations else kernels
+    return _fields_in(space, kernels)
+
+
+@lru_cache(maxsize=1024)
+def _fields_in(space: str, kernels: tuple[Kernel, ...]) -> tuple[Field, ...]:
+    """The fields of a space that kernels use."""
     used = {kernel.stored_as(name) for kernel in kernels for stage in kernel.stages for name in stage.fields}
     used |= {name for kernel in kernels for name in kernel.island_scratch}
     return tuple(f for f in FIELDS if f.space == space and f.name in used)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 from simengine.backends.base import LANES_OF_A_BLOCK
 from simengine.kernels.kernel import Kernel
@@ -166,6 +167,7 @@ def poses(general: bool, sites: bool = True) -> Kernel:
     return POSES_GENERAL if sites else POSES_SITELESS
 
 
+@cache
 def with_geoms_in_memory(poses: Kernel) -> Kernel:
     """A kernel of kinematics that writes the frames of geoms to memory, for models of many geoms.
 
@@ -257,6 +259,7 @@ def constraint(solver: str) -> Stage:
     return CONSTRAINT if solver == SOLVE_NEWTON_UNILATERAL.name else CONSTRAINT_GENERAL
 
 
+@cache
 def finish(integrator: str, solver: str, arena: bool) -> Kernel:
     """The kernel for worlds with constraint rows: rows, solver, and the integrator if it is fused.
 
@@ -277,6 +280,7 @@ def finish(integrator: str, solver: str, arena: bool) -> Kernel:
     return Kernel(name, stages, direct=_CONTACTS | in_memory, min_blocks_per_multiprocessor=6)
 
 
+@cache
 def advance(integrator: str, solver: str) -> Kernel:
     """The kernel for worlds without constraint rows: acceleration, and the integrator if it is fused."""
     fused = is_fused(integrator, solver)
@@ -289,6 +293,7 @@ def integrate(integrator: str, solver: str) -> tuple[Kernel, ...]:
     return () if not integrator or is_fused(integrator, solver) else (single(INTEGRATORS[integrator]),)
 
 
+@cache
 def step_kernels(integrator: str, solver: str = SOLVE_NEWTON_UNILATERAL.name) -> tuple[Kernel, ...]:
     """Every kernel that a step may launch for a model with this integrator and solver and without islands.
 

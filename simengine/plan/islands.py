@@ -8,6 +8,7 @@ The stages are not fused, since the scratch of a fused kernel may be too large f
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
@@ -33,6 +34,7 @@ from simengine.plan.variants import MATRIX_SIZES, with_block_rows, with_contact_
 from simengine.state.island_fields import HUGE_ISLANDS, ISLAND_CLASSES, LARGE_ISLANDS, MOST_LARGE_DOFS
 
 
+@cache
 def in_blocks(kernel: Kernel) -> Kernel:
     """The kernel with its stages in the forms that work on inertia stored by blocks."""
     stages = tuple(in_form(stage, Form.BLOCKS) for stage in kernel.stages)
@@ -61,6 +63,7 @@ def _over_islands(stage: Stage) -> Kernel:
     return Kernel(f"{stage.name}_islands", (stage,), unit="island", min_blocks_per_multiprocessor=6)
 
 
+@cache
 def by_block(kernel: Kernel) -> Kernel:
     """The kernel's variant in which a block of a GPU works on a world, where several warps have work at once."""
     if not _SPREAD.issuperset(kernel.stages):
@@ -71,6 +74,7 @@ def by_block(kernel: Kernel) -> Kernel:
     )
 
 
+@cache
 def for_large(kernel: Kernel) -> Kernel | None:
     """The kernel that replaces a kernel over islands for large islands; None if its stage has no such form."""
     (stage,) = kernel.stages

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
 from simengine.errors import BackendError
 from simengine.kernels.kernel import Kernel
-from simengine.model.blob import pack_models
+from simengine.model.blob import packed_bytes
 from simengine.model.model_table import ModelTable
 from simengine.plan import catalogue
 from simengine.plan.capacity import arena_fields, first_entries, most_entries
@@ -161,12 +162,11 @@ def footprint(plan: StepPlan, wanted: frozenset[str]) -> Footprint:
             capacity = first_entries(model, space, worlds, ahead)
             first += number * size * capacity
             full += number * size * max(capacity, most_entries(model, space, worlds) or 0)
-    _, *blobs = pack_models([model], plan.dtype)
     return Footprint(
         worlds=plan.num_worlds,
         world=sum(_bytes(f, model, plan.word) for f in fields if f.space in ("world", "block", "queue")) + of_columns,
         scratch=of_steps + _scratch(plan, tuple(kernels.values())),
-        table=sum(blob.nbytes for blob in blobs) + of_shards * shards.total(),
+        table=packed_bytes(model, plan.dtype) + of_shards * shards.total(),
         contact=each["contact"],
         row=each["row"],
         pair=each.get("pair", 0),
@@ -186,8 +186,7 @@ def _touched(evaluation: Evaluation) -> Iterator[str]:
 
 def _bytes(field: Field, model: ModelTable, word: int) -> int:
     """Bytes of one entry of a field."""
-    number = int(np.prod(entry_shape(field, model.sizes)))
-    return number * (4 if field.kind == "int" else word)
+    return prod(entry_shape(field, model.sizes)) * (4 if field.kind == "int" else word)
 
 
 def _is_of_shard(field: Field) -> bool:

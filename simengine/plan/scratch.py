@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from simengine.backends.base import Backend
 from simengine.kernels import cuda_build
 from simengine.kernels.cuda_build import kernel_lanes
-from simengine.kernels.kernel import Kernel, ScratchPlan
+from simengine.kernels.kernel import Kernel
+from simengine.kernels.placing import ScratchPlan
 from simengine.model.model_table import ModelTable
 from simengine.state.island_fields import ISLAND_CLASSES, LARGE_ISLANDS, MOST_LARGE_DOFS
 

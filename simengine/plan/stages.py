@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from simengine.kernels.kernel import Kernel
 from simengine.physics.actuation.activation import ACTIVATION
 from simengine.physics.actuation.actuation import ACTUATION
@@ -114,6 +116,7 @@ SOLVERS: dict[str, Stage] = {
 }
 
 
+@cache
 def single(stage: Stage) -> Kernel:
     """The kernel of one stage alone, which stores every field that it writes."""
     unit = "column" if stage in (SCAN, SCAN_ISLANDS) else "world"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from simengine.backends.base import LANE_CLASSES, Backend
-from simengine.kernels.kernel import ScratchPlan
+from simengine.kernels.placing import ScratchPlan
 from simengine.kernels.step_kernel import TEAMS, StepKernel, step_kernel
 from simengine.model.model_table import ModelTable
 from simengine.model.pair_types import PAIRS

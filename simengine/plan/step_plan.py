@@ -12,6 +12,7 @@ import mujoco
 from simengine.backends.base import LANE_CLASSES, Backend, StepShape
 from simengine.kernels.functions import Build
 from simengine.kernels.kernel import Kernel
+from simengine.kernels.placing import ScratchPlan
 from simengine.kernels.step_kernel import StepKernel
 from simengine.model.model_table import ModelTable
 from simengine.physics.solvers.solve_newton_general import SOLVE_NEWTON_GENERAL
@@ -21,7 +22,7 @@ from simengine.plan.catalogue import SCAN_KERNEL
 from simengine.plan.evaluation import Evaluation, Launch, plan_evaluation
 from simengine.plan.islands import most_dense_dofs
 from simengine.plan.issue import Issue, Issuing
-from simengine.plan.scratch import lanes_of_islands, lanes_of_world, works_in_blocks
+from simengine.plan.scratch import lanes_of_islands, lanes_of_world, scratch_plan, works_in_blocks
 from simengine.plan.selection import (
     FEWEST_ENTRIES_OF_A_BLOCK,
     FEWEST_PAIRS_OF_A_BLOCK,
@@ -104,11 +105,11 @@ class StepPlan:
     def step_kernel(self) -> StepKernel | None:
         """The kernel of whole steps; None unless steps are issued so, the model is simple and the worlds fit a GPU."""
         kernel = step_kernel_for(self.model)
-        if kernel is None or self.issue is not Issue.STEP_KERNEL:
+        if kernel is None or self.issue is not Issue.STEP_KERNEL or self._step_shape(0) is None:
             return None
         memory = step_memory(kernel, self.model, self.backend, self.word)
         fits = self.word * memory.in_global.words * self.num_worlds <= MAX_GLOBAL_BYTES
-        return kernel if fits and self._step_shape(memory) else None
+        return kernel if fits and self._step_shape(memory.scratch) else None
 
     @cached_property
     def step_memory(self) -> StepMemory:
@@ -119,17 +120,23 @@ class StepPlan:
     @property
     def step_shape(self) -> StepShape:
         """How worlds share blocks in the kernel of whole steps, which the plan must have."""
-        shape = self._step_shape(self.step_memory)
+        shape = self._step_shape(self.step_memory.scratch)
         assert shape is not None
         return shape
 
-    def _step_shape(self, memory: StepMemory) -> StepShape | None:
-        return self.backend.step_shape(sum(self.neighbours), len(self.neighbours), self.lanes, memory.scratch)
+    def _step_shape(self, scratch_bytes: int) -> StepShape | None:
+        """The shape with so many bytes of shared memory for a world; None if the worlds are too many even with none."""
+        return self.backend.step_shape(sum(self.neighbours), len(self.neighbours), self.lanes, scratch_bytes)
+
+    @cached_property
+    def _evaluations(self) -> dict[tuple[int, str, int, frozenset[str], bool], Evaluation]:
+        """The evaluations that were planned, which shards of one size share."""
+        return {}
 
     def evaluation(
         self, worlds: int, integrator: str, rk_stage: int, wanted: frozenset[str], ahead: bool
     ) -> Evaluation:
-        """Plan one evaluation of a shard.
+        """The plan of one evaluation of a shard.
 
         Args:
             worlds: number of worlds in the shard.
@@ -138,6 +145,15 @@ class StepPlan:
             wanted: derived fields that must be valid in memory afterwards.
             ahead: whether calls are issued ahead of counts.
         """
+        key = (worlds, integrator, rk_stage, wanted, ahead)
+        if key not in self._evaluations:
+            selection = Selection(self.model, worlds, integrator, wanted, ahead, *self._forms)
+            self._evaluations[key] = plan_evaluation(selection, rk_stage)
+        return self._evaluations[key]
+
+    @cached_property
+    def _forms(self) -> tuple[Any, ...]:
+        """The attributes of `Selection`, from `matrix_rows` on, that all evaluations share."""
         model, matrix, dual, branches, warps = self.model, 0, 0, False, False
         pushing = model.solver == SOLVE_NEWTON_UNILATERAL.name
         warp = self.backend.matrix_rows(most_dense_dofs(model, ISLAND_CLASSES[-1]), self.dtype) if pushing else 0
@@ -156,8 +172,7 @@ class StepPlan:
         by_warp = counting and not model.finds_pairs and model.sizes["ncand"] >= FEWEST_PAIRS_OF_A_WARP
         culls = spreads and model.nmeeting > 0 and not model.finds_pairs and not works_in_blocks(model)
         counts = by_block, spreads, by_warp, culls
-        forms = matrix, warp, block, dual, tiles, branches, self._has_lengths_by_block, warps, *counts, by_stages
-        return plan_evaluation(Selection(model, worlds, integrator, wanted, ahead, *forms), rk_stage)
+        return matrix, warp, block, dual, tiles, branches, self._has_lengths_by_block, warps, *counts, by_stages
 
     @property
     def _has_lengths_by_block(self) -> bool:
@@ -166,6 +181,17 @@ class StepPlan:
         whole = model.has_islands or model.has_adhesion or self.issuing.emission == "stages"
         many = model.sizes["nJten"] + model.sizes["nJmom"] >= FEWEST_ENTRIES_OF_A_BLOCK
         return warps and many and model.general_smooth and not whole
+
+    def scratch_plan(self, kernel: Kernel, nv: int, nrow: int) -> ScratchPlan:
+        """The offsets of a kernel's scratch items, for units of up to `nv` dofs and `nrow` constraint rows."""
+        key = (kernel, nv, nrow)
+        if key not in self._scratch_plans:
+            self._scratch_plans[key] = scratch_plan(kernel, {**self.model.sizes, "nv": nv}, nrow, self.backend)
+        return self._scratch_plans[key]
+
+    @cached_property
+    def _scratch_plans(self) -> dict[tuple[Kernel, int, int], ScratchPlan]:
+        return {}
 
     def step(self, worlds: int, wanted: frozenset[str], ahead: bool) -> tuple[Evaluation, ...]:
         """Plan the evaluations of a step of a shard.

@@ -7,6 +7,7 @@ several worlds. Contacts and rows do not.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 from simengine.kernels.kernel import Kernel
 from simengine.model.model_table import ModelTable
@@ -84,6 +85,7 @@ COUNTING_KERNELS: tuple[Kernel, ...] = (COUNTING, COUNTING_GENERAL)
 """What is left of `position` beside them."""
 
 
+@cache
 def without_inertia(smooth: Kernel) -> Kernel:
     """What is left of a kernel of smooth forces beside the tiled kernel of the inertia.
 
@@ -102,6 +104,7 @@ def solves_in_tiles(model: ModelTable) -> bool:
     return not model.has_islands and model.nv <= MOST_SOLVED_DOFS
 
 
+@cache
 def in_tiles(kernel: Kernel) -> Kernel:
     """The tiled form of a kernel that launches solve, where there is one: Newton's method for rows in scratch.
 
@@ -124,6 +127,7 @@ def integrates_in_tiles(model: ModelTable) -> bool:
     return _has_small_blocks(model) if model.has_islands else model.nv <= _MOST_INTEGRATED_DOFS
 
 
+@cache
 def integrator_in_tiles(kernel: Kernel) -> Kernel:
     """The tiled form of the kernel of an integrator alone, where there is one."""
     return next((tiled for tiled in INTEGRATOR_KERNELS if tiled.stages == kernel.stages), kernel)

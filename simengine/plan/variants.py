@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from itertools import product
 
 from simengine.backends.base import DUAL_ROWS, LANE_CLASSES, LANES_OF_A_BLOCK, NEWTON_SOLVERS, lanes_for
@@ -56,6 +57,7 @@ WARPS_OF_MANY_ROWS, WARPS_OF_MORE_ROWS = 2, 4
 _BLOCKS_WITH_DUAL_ROWS = 4  # of 128 threads on a multiprocessor; with five, a thread's registers would spill
 
 
+@cache
 def with_contact_parameters(kernel: Kernel) -> Kernel:
     """The kernel's variant that reads the parameters of contacts beside them, where one of its stages reads any."""
     if (
@@ -67,6 +69,7 @@ def with_contact_parameters(kernel: Kernel) -> Kernel:
     return replace(kernel, name=f"{kernel.name}_contact_parameters", own_contact_parameters=True)
 
 
+@cache
 def with_face_capacity(kernel: Kernel, corners: int) -> Kernel:
     """The kernel's variant with room for faces of so many corners, where it finds what lies flat on what.
 
@@ -78,6 +81,7 @@ def with_face_capacity(kernel: Kernel, corners: int) -> Kernel:
     return replace(kernel, name=f"{kernel.name}_{corners}", constants=(*kernel.constants, ("FACE_CORNERS", corners)))
 
 
+@cache
 def without_kinds(kernel: Kernel, hfields: bool, searches: bool) -> Kernel:
     """The kernel's variant without the code for kinds of pairs, where it lists pairs of every kind.
 
@@ -103,6 +107,7 @@ def keeps_factor(model: ModelTable) -> bool:
     return model.solver not in NEWTON_SOLVERS or bool(model.opt_noslip_iterations)
 
 
+@cache
 def without_factor(kernel: Kernel) -> Kernel:
     """The kernel's variant that eliminates the inertia for the acceleration, where it has its factor otherwise."""
     stages = tuple(in_form(stage, Form.WIDE) for stage in kernel.stages if stage is not FACTOR_M)
@@ -111,6 +116,7 @@ def without_factor(kernel: Kernel) -> Kernel:
     return replace(kernel, name=f"{kernel.name}_unfactored", stages=stages)
 
 
+@cache
 def with_matrix_rows(kernel: Kernel, rows: int) -> Kernel:
     """The kernel's variant with symmetric matrices in registers, two rows in each lane, where it has any.
 
@@ -130,6 +136,7 @@ def with_matrix_rows(kernel: Kernel, rows: int) -> Kernel:
     )
 
 
+@cache
 def with_block_rows(kernel: Kernel, rows: int) -> Kernel:
     """The kernel's variant with symmetric matrices in the registers of a block, one row in each lane, where it has any.
 
@@ -149,6 +156,7 @@ def with_block_rows(kernel: Kernel, rows: int) -> Kernel:
     )
 
 
+@cache
 def with_jacobian_in_memory(kernel: Kernel) -> Kernel:
     """The kernel's variant with the rows of the Jacobian in memory, where it has them in scratch.
 
@@ -159,6 +167,7 @@ def with_jacobian_in_memory(kernel: Kernel) -> Kernel:
     return replace(kernel, name=f"{kernel.name}_J_in_memory", direct=(kernel.direct or frozenset()) | {"efc_J"})
 
 
+@cache
 def by_warps(kernel: Kernel, dofs: int, warps: int, in_one: bool = False) -> Kernel:
     """The kernel's variant in which several warps solve a world together.
 
@@ -181,6 +190,7 @@ def by_warps(kernel: Kernel, dofs: int, warps: int, in_one: bool = False) -> Ker
     )
 
 
+@cache
 def along_branches(kernel: Kernel) -> Kernel:
     """The kernel's variant with symmetric matrices that have entries along the branches of trees, where it has any.
 
@@ -202,6 +212,7 @@ def along_branches(kernel: Kernel) -> Kernel:
     )
 
 
+@cache
 def with_dual_rows(kernel: Kernel, rows: int) -> Kernel:
     """The kernel's variant in which PGS has the rows of an island in registers, where PGS has its rows in scratch.
 

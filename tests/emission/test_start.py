@@ -1,4 +1,4 @@
-"""What a simulation compiles before its first step: the kernels of all groups at once, and each of them once."""
+"""What a simulation works out before its first step: the kernels of all groups at once, and all things once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ import pytest
 from simengine.engines.list_engine import ListEngine
 from simengine.kernels.functions import Build, together
 from simengine.model import load_table
+from simengine.plan import step_plan
 from simengine.plan.catalogue import NARROW, POSITION, SCAN_KERNEL
+from simengine.plan.evaluation import Launch, plan_evaluation
+from simengine.plan.scratch import scratch_plan
+from simengine.plan.step_plan import StepPlan
 from tests.emission.test_memory import GpuOnPaper
 from tests.helpers.islands import heap
 from tests.models import gymnasium_path
@@ -56,3 +60,32 @@ def test_the_largest_builds_come_first_and_all_run_at_once(monkeypatch: pytest.M
 
     made = list(together(make, builds, lambda build: build.lanes))
     assert made == [(build, build.lanes) for build in builds[::-1]]
+
+
+def test_an_evaluation_and_its_scratch_are_worked_out_once_for_all_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    planned: list[Any] = []
+    placed: list[Any] = []
+
+    def plan(*args: Any) -> Any:
+        planned.append(args)
+        return plan_evaluation(*args)
+
+    def place(*args: Any) -> Any:
+        placed.append(args)
+        return scratch_plan(*args)
+
+    monkeypatch.setattr(step_plan, "plan_evaluation", plan)
+    monkeypatch.setattr(step_plan, "scratch_plan", place)
+    groups = [(load_table(MODELS[name]), 8) for name in ("ant", "humanoid")]
+    engine = ListEngine(groups, Counting(), "serial", "float32", 4, "counted", {})
+    for emitters in engine.emitters.values():
+        for emitter in emitters:
+            list(emitter.steps(1, frozenset()))
+    assert len(planned) == sum(4 if model.opt_integrator == "rk4" else 1 for model, _ in groups)
+    launches = {(group, item.kernel, item.nrow) for group in engine.stores for item in _launches(engine.plan(group))}
+    assert len(placed) == len(launches)
+
+
+def _launches(plan: StepPlan) -> list[Launch]:
+    evaluations = plan.step(plan.shard_sizes[0], frozenset(), False)
+    return [item for evaluation in evaluations for item in evaluation.launches if isinstance(item, Launch)]

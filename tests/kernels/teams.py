@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from simengine.kernels import host_build
-from simengine.kernels.kernel import ScratchPlan
+from simengine.kernels.placing import ScratchPlan
 from simengine.kernels.sources import source_of
 from simengine.kernels.step_codegen import step_parameters, team_function
 from simengine.kernels.step_kernel import TEAMS, StepKernel, step_kernel
