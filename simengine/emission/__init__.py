@@ -8,6 +8,7 @@
                   └── shard ── the emitter of a shard ◄── step_calls: several steps as one kernel on a GPU
                         └── steps ── steps of many shards through an executor
 
-`params` holds the model parameters that differ between worlds. `dense` expands fields that are stored by blocks.
+`sized` has the copies of a call for other numbers of worlds. `params` holds the model parameters that differ between
+worlds. `dense` expands fields that are stored by blocks.
 Decisions do not belong here: `simengine.plan` takes them, and the emitters follow the plan.
 """

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from simengine.emission.calls import CallFactory, SizedCall
+from simengine.emission.calls import CallFactory
+from simengine.emission.sized import SizedCall
 from simengine.kernels.functions import Build
 from simengine.kernels.kernel import Kernel
 from simengine.plan.evaluation import Await, Count, Evaluation, Launch

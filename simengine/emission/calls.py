@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from simengine.backends.base import Extent
+from simengine.emission.sized import SizedCall
 from simengine.emission.store import GroupStore
 from simengine.kernels.cuda_build import kernel_lanes
 from simengine.kernels.functions import Build, KernelFunctions
@@ -29,7 +29,6 @@ from simengine_scheduler.core import Cost, Tag
 from simengine_scheduler.launch import Buffer
 
 _PROGRESS = ("progress", "progress_host")
-_FINER = 512  # units beyond which there are four sizes between two powers of two
 
 
 class EmittedCall(NamedTuple):
@@ -291,74 +290,3 @@ class CallFactory:
         flops = sum(stage.flops for stage in kernel.stages) * store.model.nv * worlds
         touched = (store.entry_bytes(stored) for name, stored, made in kernel.touched if not made or name in kept)
         return Cost(flops, sum(touched) * worlds, scratch)
-
-
-def rounded(units: int, most: int | None) -> int:
-    """A number of units that is at least `units`, of which there are few, so that calls for it come again.
-
-    It is a power of two, and beyond 512 one of four steps between two. Groups of lanes without a unit end at once.
-
-    Args:
-        units: how many there are, at least 1.
-        most: the largest number that there may be; None if it is not known.
-    """
-    up = rounded_alike(units)[-1]
-    return up if most is None else min(up, most)
-
-
-def rounded_alike(units: int) -> range:
-    """The numbers of units that are rounded to the same number, which is the last of them."""
-    if units > _FINER:
-        step = 1 << (units - 1).bit_length() - 3
-        up = -(-units // step) * step
-        return range(up - step + 1, up + 1)
-    up = 1 << (units - 1).bit_length()
-    return range(up // 2 + 1, up + 1)
-
-
-class SizedCall:
-    """A call, and its copies for other numbers of units. A scan has one call, since its number of columns is fixed.
-
-    Several groups of lanes work on a unit if it has `parts`. There are at most `most` units, if that is known.
-    """
-
-    __slots__ = ("_by_units", "_extent", "_most", "_packed", "_parts", "_store", "call")
-
-    def __init__(
-        self,
-        call: KernelCall,
-        store: GroupStore,
-        extent: Extent,
-        packed: bool,
-        parts: int = 1,
-        most: int | None = None,
-    ):
-        self.call = call
-        self._most = most
-        self._parts = parts
-        self._store = store
-        self._extent = extent
-        self._packed = packed
-        self._by_units: dict[int, KernelCall] = {}
-
-    def sized(self, units: int) -> KernelCall:
-        """The call over `units` worlds or islands."""
-        if self._extent.columns:
-            return self.call
-        call = self._by_units.get(units)
-        if call is None:
-            extent = self._extent._replace(units=units * self._parts)
-            launch = self._store.backend.resize(self.call.launch, extent, self._packed)
-            call = self._by_units[units] = replace(self.call, launch=launch)
-        return call
-
-    def counted(self, units: int) -> KernelCall:
-        """The call over as many units as were counted, which kernels find in memory.
-
-        Numbers that are close have the same call, so that an executor may keep graphs of what varies.
-        """
-        return self.sized(rounded(units, self._most))
-
-    def alike(self, units: int) -> range:
-        """The numbers that have the same call as `units` when they are counted."""
-        return rounded_alike(units)
