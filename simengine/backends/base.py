@@ -302,8 +302,14 @@ class Backend(Protocol):
         """
         ...
 
-    def shards_for(self, num_worlds: int, executor: str, emission: str) -> int:
-        """The number of shards with which a group of this size is fastest."""
+    def shards_for(self, num_worlds: int, executor: str, emission: str, share: float = 1.0) -> int:
+        """The number of shards with which a group of this size is fastest.
+
+        Args:
+            num_worlds: worlds of the group.
+            executor, emission: how the batch is stepped.
+            share: the group's share of the work of the batch, roughly.
+        """
         ...
 
     def synchronize(self) -> None:

@@ -304,7 +304,7 @@ class CudaBackend:
             return "whole"
         return "ahead" if executor in ("graph-cached", "streams", "pipeline", "device") else "counted"
 
-    def shards_for(self, num_worlds: int, executor: str, emission: str) -> int:
+    def shards_for(self, num_worlds: int, executor: str, emission: str, share: float = 1.0) -> int:
         """Two shards if steps wait for counts and each shard fills the GPU, so that one runs while the other waits.
 
         `pipeline` needs two shards, too. Otherwise one shard is faster.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from math import prod
+from math import ceil, prod
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from simengine_scheduler.executors.processors import usable_processors
 from simengine_scheduler.launch import BufferSet
 
 _WORLDS_A_SHARD = 64  # so that a shard's working set stays in the second-level cache of a core
+_SHARDS_A_CORE = 4  # of a batch of many groups, whose shards take different times and so share the cores unevenly
 _ALIGNMENT = 64  # bytes
 _MEMORY = Path("/proc/meminfo")
 _EXECUTORS = ("auto", "serial", "shuffled", "threads", "simulated")
@@ -193,10 +194,12 @@ class HostBackend:
         recorded = options.get("record", "off") != "off"
         return "counted" if recorded or executor in ("shuffled", "simulated") else "whole"
 
-    def shards_for(self, num_worlds: int, executor: str, emission: str) -> int:
-        """Enough shards to occupy every core and to keep each shard in cache."""
+    def shards_for(self, num_worlds: int, executor: str, emission: str, share: float = 1.0) -> int:
+        """Enough shards to occupy every core together with other groups, and to keep each shard in cache."""
         by_cache = -(-num_worlds // _WORLDS_A_SHARD)
-        by_cores = min(num_worlds, usable_processors()) if executor == "threads" else 1
+        cores = usable_processors()
+        of_batch = max(1, ceil(_SHARDS_A_CORE * cores * share))
+        by_cores = min(num_worlds, cores, of_batch) if executor == "threads" else 1
         return max(by_cache, by_cores)
 
     def synchronize(self) -> None:

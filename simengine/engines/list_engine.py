@@ -76,8 +76,7 @@ class ListEngine:
         self._uncounted: set[int] = set()  # groups whose latest step has not been counted
         self._made: tuple[str, dict[str, Any]] | None = None  # name and options of the executor
         require_state(groups, backend.name, backend.free_memory(), dtype)
-        neighbours = self._groups.neighbours(groups)
-        plans = [self._groups.plan(model, num_worlds, neighbours, self.issuing) for model, num_worlds in groups]
+        plans = self._groups.plan(groups, self.issuing)
         require(plans)
         self.valid.update(dict.fromkeys(self._groups.make(plans), frozenset()))
         self._make_executor()
@@ -88,9 +87,9 @@ class ListEngine:
         self.backend.drain()
         model = self.backend.form_of(model, self._dtype)
         require_state([(model, num_worlds)], self.backend.name, self.backend.free_memory(), self._dtype)
-        plan = self._groups.plan(model, num_worlds, self._groups.neighbours([(model, num_worlds)]), self.issuing)
-        require([plan])
-        (group,) = self._groups.make([plan])
+        plans = self._groups.plan([(model, num_worlds)], self.issuing)
+        require(plans)
+        (group,) = self._groups.make(plans)
         self.valid[group] = frozenset()
         self._make_executor()
         return group
@@ -110,8 +109,8 @@ class ListEngine:
     def footprint(self, group: int, num_worlds: int, keep: frozenset[str]) -> Footprint:
         """Memory that `num_worlds` worlds of a group's model take."""
         store = self.stores[group]
-        neighbours = self._groups.neighbours([(store.model, num_worlds)], without=group)
-        return footprint(self._groups.plan(store.model, num_worlds, neighbours, self.issuing), keep)
+        (plan,) = self._groups.plan([(store.model, num_worlds)], self.issuing, without=group)
+        return footprint(plan, keep)
 
     def _decide_issuing(self, models: Iterable[ModelTable]) -> None:
         self.issuing = decide_issuing(models, self.backend, *self._asked, self._chosen_options)

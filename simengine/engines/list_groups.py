@@ -82,14 +82,19 @@ class ListGroups:
         del self.stores[group], self.emitters[group]
         self.parameters.pop(group, None)
 
-    def neighbours(self, more: Sequence[tuple[ModelTable, int]], without: int | None = None) -> list[int]:
-        """Numbers of worlds of groups that have a kernel of whole steps, with `more` and without group `without`."""
+    def plan(
+        self, more: Sequence[tuple[ModelTable, int]], issuing: Issuing, without: int | None = None
+    ) -> list[StepPlan]:
+        """Plan the steps of more groups beside those that are there, without group `without`."""
         there = [(store.model, store.num_worlds) for group, store in self.stores.items() if group != without]
-        return [num_worlds for model, num_worlds in (*there, *more) if has_step_kernel(model)]
-
-    def plan(self, model: ModelTable, num_worlds: int, neighbours: Sequence[int], issuing: Issuing) -> StepPlan:
-        """Plan the step of a group beside others with so many worlds."""
-        return plan_step(model, num_worlds, self._backend, self._dtype, issuing, self._shards, neighbours)
+        batch = [*there, *more]
+        neighbours = [num_worlds for model, num_worlds in batch if has_step_kernel(model)]
+        work = sum(_work(*group) for group in batch)
+        backend, dtype, shards = self._backend, self._dtype, self._shards
+        return [
+            plan_step(model, number, backend, dtype, issuing, shards, neighbours, _work(model, number) / work)
+            for model, number in more
+        ]
 
     def _make_emitters(self, store: GroupStore, group: int, numbers: Sequence[int]) -> list[ShardEmitter]:
         plan, model = store.plan, store.model
@@ -136,6 +141,11 @@ class ListGroups:
             store = self.stores[group]
             self.parameters[group] = GroupParameters(store.model, store.num_worlds, self._backend, self._dtype)
         return self.parameters[group]
+
+
+def _work(model: ModelTable, num_worlds: int) -> int:
+    """The work of a step of a group, in no unit: it is good for comparisons of groups only."""
+    return num_worlds * (model.nv + 1) ** 2
 
 
 def _of_parameters(model: ModelTable, parameters: GroupParameters) -> dict[str, int]:

@@ -275,6 +275,7 @@ def plan_step(
     issuing: Issuing,
     shards: int | None = None,
     neighbours: Sequence[int] = (),
+    share: float = 1.0,
 ) -> StepPlan:
     """Decide the plan of a group.
 
@@ -286,8 +287,9 @@ def plan_step(
         issuing: the decision for the batch.
         shards: number of shards; None lets the backend choose. There is at most one shard for each world.
         neighbours: number of worlds of each group of the batch, this one included, that has a kernel of whole steps.
+        share: the group's share of the work of the batch, roughly.
     """
-    wanted = shards or backend.shards_for(num_worlds, issuing.executor, issuing.emission)
+    wanted = shards or backend.shards_for(num_worlds, issuing.executor, issuing.emission, share)
     count = min(num_worlds, wanted)
     bounds = tuple(num_worlds * i // count for i in range(count + 1))
     return StepPlan(model, backend, dtype, bounds, issuing, tuple(neighbours))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from simengine.backends.host import HostBackend
 from simengine.engines.list_engine import ListEngine
 from simengine.kernels.functions import Build, together
 from simengine.model import load_table
@@ -89,3 +90,16 @@ def test_an_evaluation_and_its_scratch_are_worked_out_once_for_all_shards(monkey
 def _launches(plan: StepPlan) -> list[Launch]:
     evaluations = plan.step(plan.shard_sizes[0], frozenset(), False)
     return [item for evaluation in evaluations for item in evaluation.launches if isinstance(item, Launch)]
+
+
+def test_many_groups_need_not_be_split_to_occupy_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("simengine.backends.host.usable_processors", lambda: 4)
+    backend = HostBackend()
+    shards = [backend.shards_for(64, "threads", "whole", share) for share in (1.0, 0.5, 0.2, 0.05, 0.001)]
+    assert shards == [4, 4, 4, 1, 1]
+    assert backend.shards_for(200, "threads", "whole", 0.001) == 4, "a shard stays in the cache of a core"
+    small, large = load_table(MODELS["ant"]), load_table(MODELS["humanoid"])
+    engine = ListEngine([(small, 16)] * 20 + [(large, 16)] * 4, backend, "threads", "float32", None, "auto", {})
+    numbers = [engine.num_shards(group) for group in engine.stores]
+    assert numbers[:20] == [1] * 20
+    assert numbers[20:] == [2] * 4

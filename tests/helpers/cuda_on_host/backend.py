@@ -103,6 +103,6 @@ class FiberBackend(HostBackend):
         """As the class says; steps by islands wait for counts."""
         return "counted" if by_islands else self.how
 
-    def shards_for(self, num_worlds: int, executor: str, emission: str) -> int:
+    def shards_for(self, num_worlds: int, executor: str, emission: str, share: float = 1.0) -> int:
         """One."""
         return 1
