@@ -7,6 +7,7 @@ kernels follow from this table, so the structure of a model is never compiled in
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 # The sizes of a model; the integer header begins with them, in this order.
@@ -331,13 +332,15 @@ body."""
 TABLE_BY_NAME: dict[str, TableField] = {f.name: f for f in TABLE}
 
 
-def resolve(dims: tuple[int | str, ...], sizes: dict[str, int]) -> tuple[int, ...]:
+def resolve(dims: tuple[int | str, ...], sizes: Mapping[str, int]) -> tuple[int, ...]:
     """Shape of `dims` for given sizes; "nlevel+1" adds one to a size."""
     shape = []
     for dim in dims:
-        if isinstance(dim, str):
-            base, _, extra = dim.partition("+")
-            shape.append(sizes[base] + int(extra or 0))
-        else:
+        if isinstance(dim, int):
             shape.append(dim)
+        elif dim in sizes:
+            shape.append(sizes[dim])
+        else:
+            base, _, extra = dim.partition("+")
+            shape.append(sizes[base] + int(extra))
     return tuple(shape)

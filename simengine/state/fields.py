@@ -272,4 +272,5 @@ def padded(n: int) -> int:
 
 def entry_shape(field: Field, sizes: Mapping[str, int]) -> tuple[int, ...]:
     """Shape of one entry (one world, contact or row) of a field for a model with these sizes."""
-    return resolve(field.dims, {**sizes, "nvp": padded(sizes["nv"])})
+    known = {**sizes, "nvp": padded(sizes["nv"])} if "nvp" in field.dims else sizes
+    return resolve(field.dims, known)

@@ -9,12 +9,12 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from simengine import load_model
 from simengine.cli.bench.peers.problem import Named
 from simengine.cli.bench.robots import ROBOTS, build, missing, robot_names, start_keyframe
 from simengine.cli.options.errors import UsageError
 from simengine.errors import UnknownModelError, did_you_mean
-from simengine.loading import model_names
+from simengine.loading import model_names, model_path
+from simengine.model.compiling import compile_model, is_mjcf_text
 from simengine.zoo import PILES, pile_xml, random_robot
 
 SETS: dict[str, tuple[str, ...]] = {
@@ -86,7 +86,7 @@ def _named(name: str, folder: Path | None) -> Named:
 
 
 def _plain(name: str, source: str) -> Named:
-    mj = load_model(source).mj
+    mj = compile_model(source if is_mjcf_text(source) else model_path(source))
     return Named(name, mj, mj.qpos0.copy())
 
 
