@@ -21,6 +21,7 @@ The modules of this folder are the public interface. In the order in which a pro
     arrays      types of the arrays that users pass and receive
     errors      exceptions
     jax_settings  what JAX reads when it starts
+    registering registers environments with Gymnasium once a program imports it
     files       files that are replaced as a whole
     interrupts  Ctrl-C that waits until all worlds have made the same number of steps
 
@@ -29,8 +30,6 @@ Each subfolder has a docstring of its own that says what belongs there.
 
 from __future__ import annotations
 
-import warnings
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 from simengine.arrays import Array, ArrayLike, to_host
@@ -40,6 +39,7 @@ from simengine.group import Group
 from simengine.jax_settings import set_defaults
 from simengine.loading import load_model
 from simengine.model import Model
+from simengine.registering import register_with_gymnasium
 from simengine.schedule import Schedule
 from simengine.simulation import Simulation
 
@@ -82,19 +82,6 @@ __all__ = [
 ]
 
 
-def _register_environments() -> None:
-    """Register the environments with Gymnasium, through the entry point of the installed distribution."""
-    for entry in entry_points(group="gymnasium.envs", name="simengine"):
-        try:
-            entry.load()()
-        except (ImportError, AttributeError) as error:
-            warnings.warn(
-                f"simengine's environments could not be registered ({error}); reinstall simengine, or call "
-                "simengine_envs.register_envs() to see the whole error",
-                stacklevel=3,
-            )
-
-
 _ON_FIRST_USE = {
     "simengine.engines.jax_step": ("State",),
     "simengine.engines.jax_params": ("make_params",),
@@ -118,4 +105,4 @@ def __getattr__(name: str) -> Any:
 
 
 set_defaults()
-_register_environments()
+register_with_gymnasium()

@@ -102,9 +102,19 @@ def test_no_module_hides_a_public_name(name: str) -> None:
 
 
 def test_importing_the_engine_leaves_out_heavy_libraries() -> None:
-    code = "import sys, simengine, simengine_scheduler; print({'cupy', 'matplotlib', 'optax'} & sys.modules.keys())"
+    heavy = {"cupy", "gymnasium", "jax", "matplotlib", "optax"}
+    code = f"import sys, simengine, simengine_scheduler; print({heavy} & sys.modules.keys())"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
     assert done.stdout == "set()\n"
+
+
+@pytest.mark.parametrize(
+    "packages", ["simengine", "gymnasium, simengine", "simengine, simengine_envs", "simengine_envs, simengine"]
+)
+def test_environments_are_registered_whatever_is_imported_first(packages: str) -> None:
+    code = f"import {packages}; import gymnasium; print(gymnasium.spec('simengine/Ant-v5').id)"
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout == "simengine/Ant-v5\n"
 
 
 @pytest.mark.parametrize("package", WITHOUT_CYCLES)
