@@ -1,9 +1,10 @@
 """From the start of Python to the first step: `python -m benchmarks.start --json out/start.json`.
 
 Each case is a process of its own. It starts cold, with an empty folder of compiled kernels, and then warm, with the
-kernels that the cold one has left there. A case has one model, or many in one batch: random robots by seed, or robots
-of public packages. Times are wall-clock seconds: until Python has started and the package is imported, until the models
-are loaded, and until the first step is done.
+kernels that the cold one has left there. Before them a process imports the package, so that its bytecode is there, as
+after an installation. A case has one model, or many in one batch: random robots by seed, or robots of public packages.
+Times are wall-clock seconds: until Python has started and the package is imported, until the models are loaded, and
+until the first step is done.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ Row = dict[str, Any]
 
 _CACHES = ("SIMENGINE_CACHE_DIR", "CUPY_CACHE_DIR", "CUDA_CACHE_PATH")
 
+_CHILD_IMPORTS = "import simengine; import simengine.cli.bench.peers.models"
+
 _CHILD = """
 import sys, time
 began, models, worlds, backend, folder = float(sys.argv[1]), sys.argv[2].split(","), *sys.argv[3:6]
@@ -47,13 +50,18 @@ print(json.dumps({"import_s": imported - began, "load_s": loaded - imported, "st
 """
 
 
+def _with_bytecode() -> dict[str, str]:
+    """The environment, in which Python keeps the bytecode of the modules that it imports."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 def started(models: Sequence[str], worlds: int, backend: str, cache: str, folder: Path | None) -> Row:
     """Start a process that makes one step of a batch; returns its times [s].
 
     Raises:
         RuntimeError: the process failed.
     """
-    environment = {**os.environ, **dict.fromkeys(_CACHES, cache)}
+    environment = _with_bytecode() | dict.fromkeys(_CACHES, cache)
     given = [",".join(models), str(worlds), backend, str(folder or "")]
     began = perf_counter()
     answer = subprocess.run(
@@ -104,6 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.robots:
         here = [robot.name for robot in ROBOTS if not missing(robot, options.robots_dir)]
         cases.append((f"{len(here)} robots of public packages", here))
+    subprocess.run([sys.executable, "-c", _CHILD_IMPORTS], env=_with_bytecode(), check=True)
     rows: list[Row] = []
     for name, models in cases:
         rows += measure(name, models, options.worlds, options.backend, options.robots_dir)
