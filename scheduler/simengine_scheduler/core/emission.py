@@ -10,8 +10,11 @@ from __future__ import annotations
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from itertools import starmap
 
 from .calls import AwaitCounts, Emitter, Idle, Item, KernelCall
+
+_ITEMS = KernelCall, AwaitCounts  # which are no emitters
 
 
 class _Source:
@@ -52,17 +55,7 @@ class Feeder:
         self._from = array("i")  # their emitters
         self._is_complete = is_complete
         self._turns: deque[_Source] = deque()
-        if isinstance(emitters, KernelCall | AwaitCounts):
-            raise TypeError(
-                f"run() got a single {type(emitters).__name__}; pass a list of emitters, e.g. run([[call]])"
-            )
-        for index, emitter in enumerate(emitters):
-            if isinstance(emitter, KernelCall | AwaitCounts) or not hasattr(emitter, "__iter__"):
-                raise TypeError(
-                    f"emitter {index} given to run() is a {type(emitter).__name__}, not a generator or list of calls; "
-                    f"wrap a plain list of calls once more: run([calls])"
-                )
-            self._turns.append(_Source(index, iter(emitter)))
+        self._turns.extend(starmap(_Source, enumerate(iterators_of(emitters))))
 
     @property
     def calls(self) -> int:
@@ -124,9 +117,7 @@ class Feeder:
         """Whether an emitter has to wait for a call. It is put down among those that wait then."""
         seq = source.latest.get(item.call)
         if seq is None:
-            raise ValueError(
-                f"an emitter awaits call {item.call.name!r}, which it has not yielded; yield the call first"
-            )
+            raise never_yielded(item)
         self.awaits += 1
         if self._is_complete(seq):
             return False
@@ -144,10 +135,35 @@ class Feeder:
         sources = [*self._turns, *(s for blocked in self.waiting.values() for s in blocked)]
         self._turns.clear()
         self.waiting.clear()
-        for source in sources:
-            close = getattr(source.items, "close", None)
-            if close is not None:
-                close()
+        close_all(source.items for source in sources)
+
+
+def iterators_of(emitters: Iterable[Emitter]) -> list[Iterator[Item]]:
+    """Return an iterator of each emitter. Raises TypeError for what is no list of emitters."""
+    if isinstance(emitters, _ITEMS):
+        raise TypeError(f"run() got a single {type(emitters).__name__}; pass a list of emitters, e.g. run([[call]])")
+    found = []
+    for index, emitter in enumerate(emitters):
+        if isinstance(emitter, _ITEMS) or not hasattr(emitter, "__iter__"):
+            raise TypeError(
+                f"emitter {index} given to run() is a {type(emitter).__name__}, not a generator or list of calls; "
+                f"wrap a plain list of calls once more: run([calls])"
+            )
+        found.append(iter(emitter))
+    return found
+
+
+def close_all(iterators: Iterable[Iterator[Item]]) -> None:
+    """Close those of some iterators that are generators."""
+    for items in iterators:
+        close = getattr(items, "close", None)
+        if close is not None:
+            close()
+
+
+def never_yielded(item: AwaitCounts) -> ValueError:
+    """Return the error of an emitter that awaits a call which it has not yielded."""
+    return ValueError(f"an emitter awaits call {item.call.name!r}, which it has not yielded; yield the call first")
 
 
 def not_a_call(item: object) -> TypeError:

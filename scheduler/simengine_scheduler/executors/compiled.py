@@ -70,7 +70,9 @@ class CompiledCalls:
 
     Attributes:
         issuer: as given.
+        numbering: numbers the calls.
         by_number: the calls, each at the place of its number.
+        limit: how many may be known before `make_room` forgets them.
     """
 
     def __init__(
@@ -82,30 +84,30 @@ class CompiledCalls:
     ) -> None:
         self.issuer = issuer
         self._most_lists = lists
-        self._numbering = numbering if numbering is not None else make_numbering(issuer, conflicts)
-        self.by_number = self._numbering.by_number
-        self.numbers = self._numbering.numbers
-        self.hand_over = self._numbering.hand_over
+        self.numbering = numbering if numbering is not None else make_numbering(issuer, conflicts)
+        self.by_number = self.numbering.by_number
+        self.numbers = self.numbering.numbers
+        self.hand_over = self.numbering.hand_over
         self._lists: OrderedDict[int, _KnownList] = OrderedDict()
-        self._limit = min(_FEW_CALLS, _MOST_CALLS)
+        self.limit = min(_FEW_CALLS, _MOST_CALLS)
         self._runs = 0  # since calls were forgotten
 
     @property
     def is_full(self) -> bool:
         """Whether there are so many calls that `make_room` may forget them."""
-        return len(self.by_number) > self._limit
+        return len(self.by_number) > self.limit
 
     def make_room(self) -> bool:
         """Forget all calls if there are too many. Returns whether it did, so that numbers and plans are void."""
         self._runs += 1
         if not self.is_full:
             return False
-        if self._limit < _MOST_CALLS and self._runs < _SELDOM:  # these runs need so many
-            self._limit = min(2 * self._limit, _MOST_CALLS)
+        if self.limit < _MOST_CALLS and self._runs < _SELDOM:  # these runs need so many
+            self.limit = min(2 * self.limit, _MOST_CALLS)
             return False
         self._runs = 0
         self._lists.clear()
-        self._numbering.forget()
+        self.numbering.forget()
         self.issuer.forget()
         return True
 

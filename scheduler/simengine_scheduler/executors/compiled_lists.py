@@ -92,6 +92,11 @@ class CompiledLists:
         self._known.clear()
         self.programs.forget()
 
+    def make_room(self) -> None:
+        """Forget all calls if there are too many, and with them the lists that have their numbers."""
+        if self.calls.make_room():
+            self.forget()
+
     def known(self, lists: Sequence[CountedList | FixedList]) -> list[Known]:
         """Return the programs of lists, whose calls are defined for the buffers as they are."""
         found, changes = [], BufferSet.changes

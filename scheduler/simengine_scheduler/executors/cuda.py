@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 from weakref import WeakKeyDictionary
 
 from ..core.calls import KernelCall
@@ -76,6 +76,14 @@ class Lanes:
 _ISSUED_LAST: WeakKeyDictionary[Driver, KernelCall] = WeakKeyDictionary()  # for faults that are noticed later
 
 
+class _Closes(Protocol):
+    """What has emitters that are closed at the end of a run."""
+
+    def close(self) -> None:
+        """Close the emitters that have not ended."""
+        ...
+
+
 class CudaRun:
     """The scope of one run on a device. After an error it waits for running calls and closes the emitters.
 
@@ -88,8 +96,9 @@ class CudaRun:
         self.driver = driver
         self.streams = streams
         self.feeder: Feeder | None = None
+        self.flow: _Closes | None = None  # in place of a feeder
         self.recorder: Recorder | None = None
-        self.latest = _ISSUED_LAST.get(driver)
+        self.latest = self._before = _ISSUED_LAST.get(driver)
 
     def start(self) -> None:
         """Do the first work of the run on the device."""
@@ -103,7 +112,7 @@ class CudaRun:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        if self.latest is not None:
+        if self.latest is not self._before and self.latest is not None:
             _ISSUED_LAST[self.driver] = self.latest
         fault = self._fault(error)
         if error is not None and fault is None:
@@ -112,8 +121,9 @@ class CudaRun:
                     self.driver.synchronize(stream)
             except Exception as late:  # the device failed while the calls in flight were finishing
                 fault = late if self.driver.is_fault(late) else None
-        if self.feeder is not None:
-            self.feeder.close()
+        for emitters in (self.feeder, self.flow):
+            if emitters is not None:
+                emitters.close()
         if self.recorder is not None and fault is None:
             self.recorder.close()
         if fault is not None and self.latest is not None:

@@ -24,6 +24,7 @@ from .base import Executor, Options, finish_run, run_on_host
 from .compiled import make_compiled
 from .compiled_lists import CompiledLists
 from .cuda import CudaRun, driver_for, issue_call, wait_for
+from .flowing import make_flow
 from .recorder import Recorder, start_recording
 from .serial_compiled import run_compiled
 
@@ -42,6 +43,7 @@ class SerialExecutor(Executor):
             self._home = 0
             compiled = make_compiled(options, self._driver)
             self._lists = None if compiled is None else CompiledLists(compiled)
+            self._flow = None if compiled is None else make_flow(compiled)
 
     def run(self, emitters: Iterable[Emitter]) -> Trace:
         """Run the emitters' calls in program order."""
@@ -50,7 +52,7 @@ class SerialExecutor(Executor):
             return self._run_host(emitters, trace)
         if self._lists is not None:
             home = self._home = self._driver.current_stream() if self._options.stream is None else self._options.stream
-            return run_compiled(emitters, home, trace, self._driver, self._pool, self._lists)
+            return run_compiled(emitters, home, trace, self._driver, self._pool, self._lists, self._flow)
         return self._run_cuda(emitters, trace, self._driver)
 
     def _run_host(self, emitters: Iterable[Emitter], trace: Trace) -> Trace:

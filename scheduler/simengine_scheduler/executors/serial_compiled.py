@@ -16,15 +16,21 @@ from .compiled import issue_all, taking_turns, together
 from .compiled_lists import CompiledLists, are_fixed, are_lists, latest_of, numbers_of, run_lists
 from .cuda import CudaRun
 from .feeding import make_feeder
+from .flowing import Flow
 from .recorder import start_recording
 
 
 def run_compiled(
-    emitters: Iterable[Emitter], home: int, trace: Trace, driver: Driver, pool: EventPool, lists: CompiledLists
+    emitters: Iterable[Emitter],
+    home: int,
+    trace: Trace,
+    driver: Driver,
+    pool: EventPool,
+    lists: CompiledLists,
+    flow: Flow | None,
 ) -> Trace:
     """Run emitters, fixed lists or counted lists on the home stream."""
-    if lists.calls.make_room():
-        lists.forget()
+    lists.make_room()
     pool.give_all()
     with _Run(trace, home, driver, pool, lists) as run:
         if trace.record == "off" and are_lists(emitters):
@@ -32,6 +38,9 @@ def run_compiled(
             return trace
         if trace.record == "off" and are_fixed(emitters):
             run.issue_lists(emitters)
+            return trace
+        if trace.record == "off" and flow is not None:
+            run.flow_through(flow, emitters)
             return trace
         feeder = run.feeder = make_feeder(emitters, run.mark_await)
         while True:
@@ -58,12 +67,19 @@ class _Run(CudaRun):
         """Begin the trace."""
         self.recorder = start_recording(self._trace, self.driver, self._home)
 
+    def flow_through(self, flow: Flow, emitters: Iterable[Emitter]) -> None:
+        """Issue the calls of emitters, without Python between one batch and the next."""
+        flow.begin(emitters, home=self._home, take_event=self._pool.take)
+        self.flow = flow
+        flow.run(self, self._lists.make_room)
+        counters = self._trace.counters
+        counters.calls, counters.awaits = flow.calls_taken, flow.awaits
+
     def issue_taken(self) -> None:
         """Issue the calls that the feeder has taken."""
         assert self.feeder is not None
         calls, _ = self.feeder.hand_over()
-        if self._calls.make_room():
-            self._lists.forget()
+        self._lists.make_room()
         recorder = self.recorder
         if recorder is not None:
             for seq, call in enumerate(calls, self._issued):

@@ -25,6 +25,7 @@ from .compiled import CompiledCalls, failed, issue_all, taking_turns, together
 from .compiled_lists import CompiledLists, Known, are_fixed, are_lists, latest_of, numbers_of, run_lists
 from .cuda import CudaRun, Lanes
 from .feeding import make_feeder
+from .flowing import Flow, make_flow
 from .kept_pieces import KeptPieces, make_pieces
 from .pieces_trial import PiecesTrial
 from .recorder import start_recording
@@ -53,6 +54,7 @@ class CompiledStreams:
         self._events = array("q")
         self.lists = CompiledLists(calls, self.pieces)
         self._plans: OrderedDict[tuple[int, ...], Plan] = OrderedDict()
+        self._flow = make_flow(calls)
 
     def run(self, emitters: Iterable[Emitter], home: int, trace: Trace) -> Trace:
         """Run emitters, fixed lists or counted lists."""
@@ -85,6 +87,9 @@ class CompiledStreams:
     def run_emitters(self, emitters: Iterable[Emitter], home: int, trace: Trace) -> Trace:
         """Issue the calls of emitters."""
         with _Run(self, trace, home, self.options.window) as run:
+            if run.recorder is None and self._flow is not None:
+                run.flow_through(self._flow, emitters)
+                return trace
             feeder = run.feeder = make_feeder(emitters, run.is_complete, asks=False)
             while True:
                 feeder.take(together(feeder) if run.pieces is None else _BATCH)
@@ -226,13 +231,13 @@ class _Run(CudaRun):
         """Issue the calls that a feeder has taken."""
         calls, emitters = feeder.hand_over()
         if self._calls.is_full:
-            self._drain()
+            self.drain()
             self._streams.make_room()
         if self.recorder is not None:
             for call in calls:
                 self.recorder.enter(call)
         if self._changes != BufferSet.changes:
-            self._drain()  # with polling, calls of before may wait, which belong to the memory of before
+            self.drain()  # with polling, calls of before may wait, which belong to the memory of before
             self._changes = BufferSet.changes
         numbers = self._calls.numbers(calls)
         self._calls.hand_over()
@@ -246,6 +251,15 @@ class _Run(CudaRun):
             self.issue_divided(self.pieces)
         self.latest = calls[-1]
         self._issued += len(calls)
+
+    def flow_through(self, flow: Flow, emitters: Iterable[Emitter]) -> None:
+        """Issue the calls of emitters, without Python between one batch and the next."""
+        flow.begin(emitters, self.pieces)
+        self.flow = flow
+        flow.run(self, self._streams.make_room, self.drain)
+        self.join()
+        counters = self._trace.counters
+        counters.calls, counters.awaits = flow.calls_taken, flow.awaits
 
     def issue_counted(self, lists: CompiledLists, known: Sequence[Known]) -> None:
         """Issue the programs of counted lists."""
@@ -292,8 +306,10 @@ class _Run(CudaRun):
     def _issue(self, numbers: array[int]) -> None:
         issue_all(self, partial(self._issuer.issue, numbers), self._calls, self._handle, self._issuer.issued)
 
-    def _drain(self) -> None:
+    def drain(self) -> None:
         """Go on until all calls are on the streams, which with polling they are only once they are ready."""
+        if self._streams.options.completion != "polling":
+            return
         issue_all(self, lambda done: (self._issuer.drain(), done), self._calls, self._handle)
 
     def _handle(self) -> int:
@@ -301,7 +317,7 @@ class _Run(CudaRun):
 
     def join(self) -> None:
         """Join the streams, once all calls are on them, and complete counters and log."""
-        self._drain()
+        self.drain()
         outcome = self._issuer.join(self._streams.joins)
         state = self._issuer.state()
         if outcome is Outcome.FAILED:

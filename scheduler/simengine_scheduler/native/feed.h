@@ -11,6 +11,7 @@ namespace issue {
 class Feed {
   public:
     enum Stop { NOTHING = 0, RAISED = 1, OTHER = 2 };  // NOTHING: no emitter has a call. OTHER: see `item`.
+    enum Await { WAITS, GOES_ON, ASKS };  // what a source does that awaits a call. ASKS: Python finds out.
 
     // The caller keeps all objects alive that the feed is given. References of its own would hide cycles from Python.
     Feed(PyObject* call, PyObject* idle, PyObject* await)
@@ -23,7 +24,14 @@ class Feed {
     PyObject* item = nullptr;  // what the source whose turn it is has yielded, if it is for Python to deal with
     int64_t idle = 0;          // sources at the end of the turns that had no call
     std::vector<int32_t> from; // the source of each call since this was cleared
-    std::vector<int64_t> awaited;  // of each source that `take` has found to wait: the number of its call, and the source
+
+    // Forgets all sources.
+    void clear() {
+        sources_.clear();
+        turns_.clear();
+        from.clear();
+        idle = 0;
+    }
 
     // Adds a source: an iterator, and a dictionary of the numbers under which it yielded each call last.
     void add(PyObject* items, PyObject* latest) {
@@ -38,10 +46,9 @@ class Feed {
     void join(int32_t source) { turns_.push_back(source); }
 
     // Appends calls to a list until it has `most` or all sources are idle. They are numbered from `*seq` on, which becomes the
-    // number of the following one. A source that awaits a call from `issued` on has to wait, as long as there is room to say
-    // so. Of others Python finds out.
-    Stop take(PyObject* calls, int64_t most, int64_t* seq, int64_t issued, size_t room) {
-        awaited.clear();
+    // number of the following one. `waits` says what a source does that awaits a call, given the numbers of both.
+    template <class Waits>
+    Stop take(PyObject* calls, int64_t most, int64_t* seq, Waits waits) {
         for (int64_t count = PyList_Size(calls); count < most && idle < turns();) {
             const int32_t source = turns_.front();
             Owned next(PyIter_Next(sources_[source].items));
@@ -61,11 +68,14 @@ class Feed {
                 idle = 0;
             } else if (type.get() == idle_) {
                 ++idle;
-            } else if (type.get() == await_ && awaited.size() < 2 * room && waits(next.get(), issued)) {
-                turns_.pop_front();
-                if (PyErr_Occurred()) return RAISED;
-                continue;
             } else {
+                Await does = ASKS;
+                if (type.get() == await_ && !await(next.get(), waits, &does)) return RAISED;
+                if (does == GOES_ON) continue;
+                if (does == WAITS) {
+                    turns_.pop_front();
+                    continue;
+                }
                 if (item) Py_DecRef(item);
                 item = next.get();
                 Py_IncRef(item);
@@ -78,15 +88,15 @@ class Feed {
     }
 
   private:
-    // Whether the source whose turn it is awaits a call from `issued` on, which is noted then; or an error has occurred.
-    bool waits(PyObject* item, int64_t issued) {
+    // Asks what the source does whose turn it is, which has yielded an await. Of a call that it has not yielded, Python finds
+    // out. Returns false if Python has an error.
+    template <class Waits>
+    bool await(PyObject* item, Waits waits, Await* does) {
         Owned call(PyObject_GetAttr(item, name_));
-        if (!call) return true;
+        if (!call) return false;
         PyObject* number = PyDict_GetItemWithError(sources_[turns_.front()].latest, call.get());
-        if (!number) return PyErr_Occurred() != nullptr;
-        const int64_t seq = PyLong_AsLongLong(number);
-        if (seq < issued) return false;
-        awaited.insert(awaited.end(), {seq, turns_.front()});
+        if (!number) return PyErr_Occurred() == nullptr;
+        *does = waits(PyLong_AsLongLong(number), turns_.front());
         return true;
     }
 

@@ -1,10 +1,13 @@
 // The functions of the feed and the intake that Python calls, through ctypes, while it holds its lock.
 #include "feed.h"
+#include "flow.h"
 #include "intake.h"
 
 using issue::Feed;
+using issue::Flow;
 using issue::Intake;
 using issue::Issuer;
+using issue::Pieces;
 
 extern "C" {
 
@@ -32,12 +35,19 @@ void feed_add(Feed* feed, PyObject* items, PyObject* latest) { feed->add(items, 
 
 // Appends calls to a list, as `Feed::take` does. The state is the number of the following call, the source whose turn it is,
 // how many sources have turns, how many of them are idle, the first call that was not issued, for how many awaits there is
-// room, how many were found, and these: the number of the call, and the source that waits for it.
+// room, how many were found, and these: the number of the call, and the source that waits for it. A source that awaits a call
+// which was not issued has to wait, as long as there is room to say so. Of others Python finds out.
 int32_t feed_take(Feed* feed, PyObject* calls, int64_t most, int64_t* state) {
     feed->idle = state[3];
-    const int32_t stop = feed->take(calls, most, state, state[4], static_cast<size_t>(state[5]));
-    state[6] = static_cast<int64_t>(feed->awaited.size() / 2);
-    std::copy(feed->awaited.begin(), feed->awaited.end(), state + 7);
+    int64_t* found = state + 7;
+    const auto waits = [&](int64_t call, int32_t source) {
+        if (call < state[4] || found == state + 7 + 2 * state[5]) return Feed::ASKS;
+        *found++ = call;
+        *found++ = source;
+        return Feed::WAITS;
+    };
+    const int32_t stop = feed->take(calls, most, state, waits);
+    state[6] = (found - state - 7) / 2;
     state[1] = feed->turn();
     state[2] = feed->turns();
     state[3] = feed->idle;
@@ -60,5 +70,36 @@ PyObject* feed_item(Feed* feed) {
 void feed_leave(Feed* feed) { feed->leave(); }
 
 void feed_join(Feed* feed, int32_t source) { feed->join(source); }
+
+Flow* flow_make(Feed* feed, Intake* intake, Issuer* issuer, PyObject* taken, PyObject* buffers) {
+    return new Flow(*feed, *intake, *issuer, taken, buffers);
+}
+
+void flow_free(Flow* flow) { delete flow; }
+
+// Begins a run of emitters, given the iterator of each and a dictionary for the numbers of its calls. With `events`, one for
+// each, calls go to the stream `handle` in order.
+void flow_begin(Flow* flow, PyObject* items, PyObject* latest, Pieces* pieces, int64_t handle, const int64_t* events) {
+    flow->begin(items, latest, pieces, handle, events);
+}
+
+void flow_end(Flow* flow) { flow->end(); }
+
+// Goes on as `Flow::run` does. The state is `changes` and `limit`, which are read, and then what is written: how many calls
+// were taken, how many awaits there were, the last call that was issued, and the call and segment that the intake did not
+// take.
+int32_t flow_run(Flow* flow, int64_t* state) {
+    flow->changes = state[0];
+    flow->limit = state[1];
+    const int32_t halt = flow->run();
+    state[2] = flow->following;
+    state[3] = flow->awaits;
+    state[4] = flow->last;
+    state[5] = flow->intake.place;
+    state[6] = flow->intake.wrong;
+    return halt;
+}
+
+void flow_advance(Flow* flow) { flow->advance(); }
 
 }  // extern "C"

@@ -73,6 +73,9 @@ class Intake {
         for (const auto& each : kinds_) Py_DecRef(each.first);
     }
 
+    // How many calls are known.
+    int64_t known() const { return static_cast<int64_t>(known_.size()); }
+
     int64_t wrong = 0;  // segment that the table lacks
     int64_t place = 0;  // among the calls, of the one that was not taken
 

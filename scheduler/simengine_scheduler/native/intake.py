@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .compiling import build
-from .issuer import Issuer
+from .issuer import OF_ISSUER, Issuer
 
 _POINTER, _LONG, _INT, _OBJECT = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32, ctypes.py_object
 _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
@@ -25,6 +25,12 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "feed_item": (_OBJECT, [_POINTER]),
     "feed_leave": (None, [_POINTER]),
     "feed_join": (None, [_POINTER, _INT]),
+    "flow_make": (_POINTER, [_POINTER, _POINTER, _POINTER, _OBJECT, _OBJECT]),
+    "flow_begin": (None, [_POINTER, _OBJECT, _OBJECT, _POINTER, _LONG, _POINTER]),
+    "flow_end": (None, [_POINTER]),
+    "flow_free": (None, [_POINTER]),
+    "flow_run": (_INT, [_POINTER, _POINTER]),
+    "flow_advance": (None, [_POINTER]),
 }
 _TAKEN = 0
 
@@ -36,8 +42,8 @@ def library() -> Any:
     Raises RuntimeError where it cannot be built, and OSError where this Python does not offer its functions.
     """
     folder = Path(__file__).parent
-    own = ("intake.cpp", "feed.h", "intake.h", "python_calls.h")
-    names = (*own, "issuer.h", "streams.h", "launcher.h", "marks.h", "polling.h", "hazards.h", "driver_calls.h")
+    own = ("intake.cpp", "feed.h", "flow.h", "intake.h", "python_calls.h")
+    names = (*own, *OF_ISSUER, "pieces.h", "learning.h", "apart.h")
     loaded = ctypes.PyDLL(str(build("intake.so", [folder / name for name in names])))
     for name, (result, arguments) in _SIGNATURES.items():
         function = getattr(loaded, name)
@@ -83,14 +89,27 @@ class Intake:
         if handle:
             self._library.intake_free(handle)
 
+    @property
+    def library(self) -> Any:
+        """The compiled library."""
+        return self._library
+
+    @property
+    def handle(self) -> int:
+        """Address of the intake in compiled code."""
+        return int(self._handle)
+
     def numbers(self, calls: list[Any]) -> array[int]:
         """Return the numbers of calls. Raises ValueError if one names a segment that the table lacks."""
         found = array("i", bytes(4 * len(calls)))
         at = found.buffer_info()[0]
         if self._library.intake_numbers(self._handle, calls, len(calls), at, self._at_wrong) != _TAKEN:
-            place, segment = self._wrong
-            raise WrongSegment(calls[place], segment, len(self._conflicts or ()))
+            raise self.wrong(calls, *self._wrong)
         return found
+
+    def wrong(self, calls: list[Any], place: int, segment: int) -> WrongSegment:
+        """Return the error of a call, by its place among some calls, that names a segment which the table lacks."""
+        return WrongSegment(calls[place], segment, len(self._conflicts or ()))
 
     def hand_over(self) -> None:
         """Do nothing: calls are defined when they are numbered."""

@@ -15,6 +15,12 @@ import numpy as np
 from .compiling import build
 
 POLICIES = ("follow", "least_loaded", "round_robin")
+OF_ISSUER = (
+    *("issuer.h", "plans.h", "streams.h", "launcher.h"),
+    *("marks.h", "polling.h", "hazards.h", "driver_calls.h"),
+)
+"""Files of the issuer that others include."""
+
 WORDS = 11  # that define a call: number, function, grid, block, shared memory, arguments, combination
 
 
@@ -126,17 +132,7 @@ def library() -> Any:
     """Load the compiled library, which is built at first use. Raises RuntimeError where it cannot be built."""
     folder = Path(__file__).parent
     of_pieces = ("pieces.h", "learning.h", "apart.h", "graphs.h")
-    of_issuer = (
-        "issuer.h",
-        "plans.h",
-        "streams.h",
-        "launcher.h",
-        "marks.h",
-        "polling.h",
-        "hazards.h",
-        "driver_calls.h",
-    )
-    names = ("issuer.cpp", *of_issuer, *of_pieces, "programs.h")
+    names = ("issuer.cpp", *OF_ISSUER, *of_pieces, "programs.h")
     sources = [folder / name for name in names]
     loaded = ctypes.CDLL(str(build("issuer.so", sources)))
     for name, (result, arguments) in _SIGNATURES.items():

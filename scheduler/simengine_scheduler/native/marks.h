@@ -15,7 +15,13 @@ struct Mark {
 class Marks {
   public:
     // Forgets all calls.
-    void begin(int32_t streams) { tracks_.assign(streams, {}); }
+    void begin(int32_t streams) {
+        tracks_.resize(streams);
+        for (Track& own : tracks_) {
+            own.calls.clear();
+            own.marks.clear();
+        }
+    }
 
     // Notes that a call was launched on a stream. Positions grow.
     void launched(int32_t stream, int64_t position) { tracks_[stream].calls.push_back(position); }

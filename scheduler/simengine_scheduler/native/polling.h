@@ -27,7 +27,8 @@ class Polling {
     void begin(int32_t streams) {
         calls_.clear();
         unissued_.clear();
-        running_.assign(streams, {});
+        running_.resize(streams);
+        for (auto& own : running_) own.clear();
     }
 
     // How many calls the window holds.

@@ -6,6 +6,7 @@
 extern "C" {
 
 typedef struct _object PyObject;
+typedef struct _ts PyThreadState;
 
 PyObject* PyObject_GetAttr(PyObject* object, PyObject* name);
 int PyObject_HasAttr(PyObject* object, PyObject* name);
@@ -20,6 +21,7 @@ PyObject* PyDict_GetItemWithError(PyObject* dictionary, PyObject* key);  // borr
 int PyDict_SetItem(PyObject* dictionary, PyObject* key, PyObject* value);
 PyObject* PyLong_FromLongLong(long long value);
 int PyList_Append(PyObject* list, PyObject* item);
+int PyList_SetSlice(PyObject* list, ptrdiff_t from, ptrdiff_t to, PyObject* items);
 PyObject* PySequence_Tuple(PyObject* sequence);
 ptrdiff_t PyTuple_Size(PyObject* tuple);
 PyObject* PyTuple_GetItem(PyObject* tuple, ptrdiff_t index);
@@ -28,6 +30,8 @@ PyObject* PyErr_Occurred(void);
 void PyErr_SetString(PyObject* type, const char* text);
 extern PyObject* PyExc_TypeError;
 extern PyObject _Py_NoneStruct;
+PyThreadState* PyEval_SaveThread(void);
+void PyEval_RestoreThread(PyThreadState* state);
 void Py_IncRef(PyObject* object);
 void Py_DecRef(PyObject* object);
 
