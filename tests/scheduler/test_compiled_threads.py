@@ -12,7 +12,7 @@ from simengine_scheduler.native.compiling import build
 
 FOLDER = Path(issuer.__file__).parent
 PROGRAM = Path(__file__).parent / "native" / "issue_on_threads.cpp"
-OF_PIECES = ("pieces.h", "learning.h", "apart.h")
+OF_PIECES = ("pieces.h", "learning.h", "apart.h", "held.h")
 HEADERS = ("issuer.h", *OF_PIECES, "plans.h", "programs.h", "streams.h", "hazards.h", "driver_calls.h")
 SOURCES = [PROGRAM, *(FOLDER / name for name in HEADERS)]
 

@@ -48,6 +48,7 @@ class Flow {
         feed_.clear();
         for (ptrdiff_t i = 0; i < count; ++i) feed_.add(PyList_GetItem(items, i), PyList_GetItem(latest, i));
         pieces_ = pieces;
+        if (pieces_) pieces_->expect(count);
         handle_ = handle;
         in_order_ = events != nullptr;
         events_.assign(events, events + (events ? count : 0));

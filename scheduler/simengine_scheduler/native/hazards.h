@@ -100,6 +100,17 @@ class Hazards {
         return found;
     }
 
+    // Whether a call with a combination must come after one in flight.
+    bool has_upstream(int32_t number) const {
+        bool found = false;
+        const auto written = [&](int32_t segment) { found = found || is_live(writer_[segment]); };
+        each_conflict(number, written, [&](int32_t segment) {
+            written(segment);
+            for (Seq reader : readers_[segment]) found = found || is_live(reader);
+        });
+        return found;
+    }
+
     void forget_combinations() {
         combinations_.clear();
         against_.clear();

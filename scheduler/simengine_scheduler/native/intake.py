@@ -43,7 +43,7 @@ def library() -> Any:
     """
     folder = Path(__file__).parent
     own = ("intake.cpp", "feed.h", "flow.h", "intake.h", "python_calls.h")
-    names = (*own, *OF_ISSUER, "pieces.h", "learning.h", "apart.h")
+    names = (*own, *OF_ISSUER, "pieces.h", "learning.h", "apart.h", "held.h")
     loaded = ctypes.PyDLL(str(build("intake.so", [folder / name for name in names])))
     for name, (result, arguments) in _SIGNATURES.items():
         function = getattr(loaded, name)

@@ -131,7 +131,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
 def library() -> Any:
     """Load the compiled library, which is built at first use. Raises RuntimeError where it cannot be built."""
     folder = Path(__file__).parent
-    of_pieces = ("pieces.h", "learning.h", "apart.h", "graphs.h")
+    of_pieces = ("pieces.h", "learning.h", "apart.h", "held.h", "graphs.h")
     names = ("issuer.cpp", *OF_ISSUER, *of_pieces, "programs.h")
     sources = [folder / name for name in names]
     loaded = ctypes.CDLL(str(build("issuer.so", sources)))

@@ -7,7 +7,8 @@
 //   1. A piece stands where its first call stands, so its later calls overtake calls of other emitters. This is done only
 //      in a batch in which no calls of different emitters conflict. Other batches are issued call by call.
 //   2. To the window a piece is one call, which touches all that its calls touch.
-//   3. A graph is asked for once it would have saved as much as it costs to build. So lists of which nothing comes again lose
+//   3. Calls of an emitter may change places up to a wait, if none of them overtakes one that it must come after (held.h).
+//   4. A graph is asked for once it would have saved as much as it costs to build. So lists of which nothing comes again lose
 //      little. A graph of one call pays, too, since the driver launches it in less time than the call.
 #pragma once
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "apart.h"
+#include "held.h"
 #include "issuer.h"
 #include "learning.h"
 
@@ -32,8 +34,11 @@ class Pieces {
     // Begins a run, after the issuer has begun one.
     void begin() {
         units_of_.clear();
-        launched = forgotten_ = 0;
+        launched = forgotten_ = emitters_of_run_ = 0;
     }
+
+    // Says how many emitters the run has. Until then they are those that have come.
+    void expect(int64_t emitters) { emitters_of_run_ = emitters; }
 
     // Divides lists that take turns, call by call, as `divide` does.
     int64_t divide_lists(const int32_t* const* lists, const int64_t* lengths, int64_t count) {
@@ -58,30 +63,13 @@ class Pieces {
         costs_ = 0;
         first_.assign(count, -1);
         piece_.resize(std::max(piece_.size(), first_.size()));
-        if (apart_.are_apart(issuer_, numbers, emitters, count)) {
-            for (std::vector<int64_t>& places : by_emitter_) places.clear();
-            for (int64_t i = 0; i < count; ++i) {
-                if (emitters[i] >= static_cast<int32_t>(by_emitter_.size())) by_emitter_.resize(emitters[i] + 1);
-                by_emitter_[emitters[i]].push_back(i);
-            }
-            for (const std::vector<int64_t>& places : by_emitter_)
-                for (size_t from = 0, to; from < places.size(); from = to) {
-                    for (to = from + 1; to < places.size() && !(ends && ends[places[to - 1]]); ++to) {}
-                    cut(numbers, places.data() + from, to - from);
-                }
-        } else {
+        order_.resize(count);
+        std::iota(order_.begin(), order_.end(), 0);
+        if (apart_.are_apart(issuer_, numbers, emitters, count))
+            divide_emitters(numbers, emitters, count, ends);
+        else
             costs_ = LAUNCH * count;
-        }
-        const int64_t position = issuer_.next_position();
-        for (int64_t i = 0; i < count; ++i) {
-            if (first_[i] < 0 || first_[i] == i) {
-                units_of_.push_back(position + static_cast<int64_t>(units_.size()));
-                units_.push_back(first_[i] < 0 ? numbers[i] : -1 - piece_[i]);
-            } else {
-                units_of_.push_back(units_of_[units_of_.size() - (i - first_[i])]);  // that of the piece's first call
-            }
-            if (ends && ends[i]) issuer_.will_await(units_of_.back());
-        }
+        place_units(numbers, count, ends);
         return costs_;
     }
 
@@ -180,10 +168,51 @@ class Pieces {
         int64_t used = 0;  // when it was launched last
     };
 
+    // Divides the calls of each emitter by itself, up to each call that is awaited.
+    void divide_emitters(const int32_t* numbers, const int32_t* emitters, int64_t count, const uint8_t* ends) {
+        for (std::vector<int64_t>& places : by_emitter_) places.clear();
+        for (int64_t i = 0; i < count; ++i) {
+            if (emitters[i] >= static_cast<int32_t>(by_emitter_.size())) by_emitter_.resize(emitters[i] + 1);
+            emitters_of_run_ = std::max(emitters_of_run_, int64_t{emitters[i]} + 1);
+            by_emitter_[emitters[i]].push_back(i);
+        }
+        held_.begin(issuer_);
+        for (const std::vector<int64_t>& places : by_emitter_)
+            for (size_t from = 0, to; from < places.size(); from = to) {
+                for (to = from + 1; to < places.size() && !(ends && ends[places[to - 1]]); ++to) {}
+                size_t front = to - from;
+                if (emitters_of_run_ <= Held::FEW) {
+                    sorted_.assign(places.begin() + from, places.begin() + to);
+                    front = held_.sort(issuer_, numbers, sorted_);
+                    for (size_t i = from; i < to; ++i) order_[places[i]] = sorted_[i - from];
+                }
+                cut(numbers, places.data() + from, front);
+                if (front < to - from) cut(numbers, places.data() + from + front, to - from - front);
+            }
+    }
+
+    // Makes units of the batch, place by place, and notes the unit of each call.
+    void place_units(const int32_t* numbers, int64_t count, const uint8_t* ends) {
+        const int64_t position = issuer_.next_position();
+        const size_t before = units_of_.size();
+        units_of_.resize(before + count);
+        for (int64_t place = 0; place < count; ++place) {
+            int64_t& own = units_of_[before + order_[place]];
+            if (first_[place] < 0 || first_[place] == place) {
+                own = position + units();
+                units_.push_back(first_[place] < 0 ? numbers[order_[place]] : -1 - piece_[place]);
+            } else {
+                own = units_of_[before + order_[first_[place]]];  // that of the piece's first call
+            }
+        }
+        for (int64_t i = 0; ends && i < count; ++i)
+            if (ends[i]) issuer_.will_await(units_of_[before + i]);
+    }
+
     // Makes units of calls of an emitter, given their places in the batch: the longest pieces that are known.
     void cut(const int32_t* numbers, const int64_t* places, size_t size) {
         run_.clear();
-        for (size_t i = 0; i < size; ++i) run_.push_back(numbers[places[i]]);
+        for (size_t i = 0; i < size; ++i) run_.push_back(numbers[order_[places[i]]]);
         cost_.assign(size, 0);
         for (size_t from = 0; from < size;) {
             const int32_t piece = longest(from);
@@ -222,6 +251,7 @@ class Pieces {
 
     Issuer& issuer_;
     Apart apart_;
+    Held held_;
     std::vector<Piece> pieces_;
     std::vector<int32_t> free_;               // numbers of pieces that were dropped
     int64_t clock_ = 0;
@@ -230,13 +260,16 @@ class Pieces {
     std::vector<int32_t> units_;              // numbers of calls, and of graphs
     int64_t costs_ = 0;
     std::vector<int64_t> cost_;               // of each call of the present run, at the first call of a piece
-    std::vector<int64_t> first_;              // of each call: the place of the first call of its piece, or -1
-    std::vector<int32_t> piece_;              // of each call that is the first of a piece
+    std::vector<int64_t> order_;              // of each place: which call stands there
+    std::vector<int64_t> first_;              // of each place: the place of the first call of its piece, or -1
+    std::vector<int32_t> piece_;              // of each place of a call that is the first of a piece
+    std::vector<int64_t> sorted_;
     std::vector<std::vector<int64_t>> by_emitter_;
     std::vector<int32_t> run_, numbers_, emitters_;
     // of the run
     std::vector<int64_t> units_of_;           // of each call: the position of its unit
     int64_t forgotten_ = 0;                   // calls that are not there any more
+    int64_t emitters_of_run_ = 0;
 };
 
 }  // namespace issue

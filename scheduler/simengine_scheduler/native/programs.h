@@ -79,7 +79,7 @@ class Programs {
         handle_ = handle;
         in_order_ = events != nullptr;
         one_by_one_ = in_order_ || issuer_.polls();
-        pieces_ = pieces;
+        if ((pieces_ = pieces)) pieces_->expect(number);
         issued = passed = done_ = units_ = 0;
         for (int64_t i = 0; i < number; ++i) {
             cursors_.push_back({&programs[chosen[i]], 0, events ? events[i] : 0, {}});

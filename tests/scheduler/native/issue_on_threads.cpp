@@ -150,22 +150,29 @@ void build(issue::Issuer& issuer, issue::Pieces& pieces, Graphs& graphs) {
     }
 }
 
-// Emitters of random parts of chains of calls, on cells of their own but for some calls, which come again in each run.
+// Emitters of random parts of their calls, on cells of their own but for some calls, which come again in each run. They are
+// issued in batches, and some calls are awaited.
 void pieces(std::mt19937& draw) {
     auto below = [&](int n) { return static_cast<int>(draw() % n); };
     const int chains = 1 + below(5), length = 8, streams = 1 + below(8), window = 1 + below(40), runs = 6;
-    std::vector<uint64_t> memory(chains + 1, 1), expected(chains + 1, 1);
+    const int width = 1 + below(4), cells = chains * width;  // of a chain, and of all
+    std::vector<uint64_t> memory(cells + 1, 1), expected(cells + 1, 1);
     issue::Issuer issuer({launch, record, wait, query, launch_graph}, streams, window, below(3), false);
     issue::Pieces pieces(issuer, 0, 0);
-    for (int32_t s = 0; s <= chains; ++s) issuer.hazards.set_conflicts(s, &s, 1);
+    for (int32_t s = 0; s <= cells; ++s) issuer.hazards.set_conflicts(s, &s, 1);
     std::deque<Body> bodies;
+    std::vector<uint8_t> is_awaited;
+    std::vector<bool> ends_batch;  // of each round
+    for (int k = 0; k < length; ++k) ends_batch.push_back(k == length - 1 || below(3) == 0);
     const bool meet = below(3) == 0;
     for (int32_t chain = 0; chain < chains; ++chain)
         for (int k = 0; k < length; ++k) {
-            Body body{{}, {chain}, static_cast<uint64_t>(7 * k + chain), &memory};
-            if (meet && below(8) == 0) body.reads.push_back(chains);
-            if (meet && below(8) == 0) body.writes.push_back(chains);
+            Body body{{}, {chain * width + below(width)}, static_cast<uint64_t>(7 * k + chain), &memory};
+            for (int others = below(3); others > 0; --others) body.reads.push_back(chain * width + below(width));
+            if (meet && below(8) == 0) body.reads.push_back(cells);
+            if (meet && below(8) == 0) body.writes.push_back(cells);
             bodies.push_back(body);
+            is_awaited.push_back(below(6) == 0);
             issue::Call call;
             call.function = 1;
             call.arguments = handle_of(&bodies.back());
@@ -189,12 +196,17 @@ void pieces(std::mt19937& draw) {
             for (int k = below(2); k < length - 3 * below(2); ++k) lists.back().push_back(chain * length + k);
         }
         std::vector<int32_t> numbers, emitters;
-        for (int k = 0; k < length; ++k)
+        std::vector<uint8_t> ends;
+        std::vector<size_t> batches;
+        for (int k = 0; k < length; ++k) {
             for (int32_t chain = 0; chain < chains; ++chain)
                 if (k < static_cast<int>(lists[chain].size())) {
                     numbers.push_back(lists[chain][k]);
                     emitters.push_back(chain);
+                    ends.push_back(is_awaited[numbers.back()]);
                 }
+            if (ends_batch[k]) batches.push_back(numbers.size());
+        }
         for (int32_t number : numbers) {
             Body copy = bodies[number];
             copy.cells = &expected;
@@ -208,11 +220,18 @@ void pieces(std::mt19937& draw) {
         }
         if (!issuer.begin(handles.data(), handle_of(&fork), free_events.data(), window, false)) std::abort();
         pieces.begin();
-        int64_t done = 0;
-        pieces.divide(numbers.data(), emitters.data(), static_cast<int64_t>(numbers.size()));
-        if (pieces.issue(&done) != issue::DONE) std::abort();
-        for (size_t i = 0; i < numbers.size(); ++i)
-            while (pieces.position_of(i) >= 0 && below(4) == 0 && issuer.complete(pieces.position_of(i)) == 0) {}
+        size_t from = 0;
+        for (size_t to : batches) {
+            int64_t done = 0;
+            pieces.divide(&numbers[from], &emitters[from], static_cast<int64_t>(to - from), &ends[from]);
+            if (pieces.issue(&done) != issue::DONE) std::abort();
+            for (size_t i = from; i < to; ++i) {
+                if (ends[i])  // goes on only with what the awaited call has written
+                    while (issuer.complete(pieces.position_of(i)) == 0) {}
+                while (pieces.position_of(i) >= 0 && below(4) == 0 && issuer.complete(pieces.position_of(i)) == 0) {}
+            }
+            from = to;
+        }
         join(issuer, *workers[0], memory, joins, streams);
         workers.clear();  // ends all threads, once they are idle
         build(issuer, pieces, graphs);
