@@ -34,17 +34,14 @@ class Lists:
                 seen = [self.cells.get(each + own, 1) for each in (*reads, cell)]
                 self.cells[cell + own] = sum(31**k * value for k, value in enumerate(seen)) % 2**64
 
-            segments = [self.table.intern(each + own) for each in reads], [self.table.intern(cell + own)]
-            return KernelCall(name, device.launch(body), tuple(segments[0]), (), tuple(segments[1]))
+            read = tuple(self.table.intern(each + own) for each in reads)
+            return KernelCall(name, device.launch(body), read, (), (self.table.intern(cell + own),))
 
         count = call("count", "", "n")
         behind = [call(name, "n", "y") for name in "efij"[:free]]
-        return CountedList(
-            [
-                *(count, call("a", "", "x"), call("b", "", "x"), call("c", "", "x")),
-                *(Arrival(count, lambda: None), *behind, call("g", "xy", "z"), call("h", "", "z")),
-            ]
-        )
+        before = [count, *(call(name, "", "x") for name in "abc")]
+        after = [*behind, call("g", "xy", "z"), call("h", "", "z")]
+        return CountedList([*before, Arrival(count, lambda: None), *after])
 
 
 def run(device: CalledDevice, own: Lists, times: int = 5) -> int:

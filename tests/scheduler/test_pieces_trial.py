@@ -35,19 +35,19 @@ def test_what_took_less_time_runs_on(with_pieces: float, without: float) -> None
     clock = Clock()
     trial = PiecesTrial(clock.synchronize, lambda: clock.now)
     assert all(runs(trial, clock, 32, with_pieces, without))
-    turns = runs(trial, clock, 24, with_pieces, without)
-    assert turns == [True] * 6 + [False] * 6 + [True] * 6 + [False] * 6
-    assert clock.synchronised == 8
+    turns = runs(trial, clock, 36, with_pieces, without)
+    assert turns == ([True] * 6 + [False] * 6) * 3
+    assert clock.synchronised == 36
     assert set(runs(trial, clock, 500, with_pieces, without)) == {with_pieces < without}
-    assert clock.synchronised == 8
+    assert clock.synchronised == 36
 
 
 def test_there_is_another_trial_when_times_may_have_changed() -> None:
     clock = Clock()
     trial = PiecesTrial(clock.synchronize, lambda: clock.now)
-    runs(trial, clock, 56, 2.0, 1.0)
+    runs(trial, clock, 32 + 36, 2.0, 1.0)
     assert not trial.pays
-    runs(trial, clock, 1024 + 24, 1.0, 2.0)
+    runs(trial, clock, 1024 + 36, 1.0, 2.0)
     assert trial.pays
 
 
@@ -67,7 +67,7 @@ def test_one_slow_run_decides_nothing() -> None:
     trial = PiecesTrial(clock.synchronize, lambda: clock.now)
     runs(trial, clock, 34, 1.0, 2.0)
     runs(trial, clock, 1, 1000.0, 2000.0)  # another program takes the processor
-    runs(trial, clock, 21, 1.0, 2.0)
+    runs(trial, clock, 33, 1.0, 2.0)
     assert trial.pays
 
 
@@ -75,7 +75,24 @@ def test_what_a_program_does_between_runs_does_not_count() -> None:
     clock = Clock()
     trial = PiecesTrial(clock.synchronize, lambda: clock.now)
     runs(trial, clock, 32, 1.0, 2.0)
-    for number in range(24):
+    for number in range(36):
         clock.now += 1000.0 if number // 6 % 2 == 0 else 0.0
         runs(trial, clock, 1, 1.0, 2.0)
     assert trial.pays
+
+
+def test_the_device_counts_where_a_program_waits_for_it_between_runs() -> None:
+    clock, left = Clock(), [0.0]  # and what the device has still to do
+
+    def synchronize() -> None:
+        clock.now += left[0]
+        left[0] = 0.0
+
+    trial = PiecesTrial(synchronize, lambda: clock.now)
+    for _ in range(32 + 36):
+        with_pieces = trial.begins()
+        clock.now += 0.5 if with_pieces else 1.0
+        left[0] += 2.0 if with_pieces else 1.0
+        trial.ended(10, 1)
+        synchronize()
+    assert not trial.pays

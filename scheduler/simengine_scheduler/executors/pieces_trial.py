@@ -4,19 +4,21 @@
             learning   with pieces   call by call  with, without   what took less, until the next trial
                           └ timed       └ timed
 
-A turn is a few runs of one kind, of which the first is not timed. It is synchronised at both ends, so that what the
-device does counts. What a program does between runs does not.
+A turn is a few runs of one kind, of which the first is not timed. Each of the others is synchronised at both ends, so
+that what the device does counts, whether or not a program waits for it between runs. What else a program does there
+does not count. The medians of all timed runs decide.
 """
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable
 
 _LEARNING = 32  # runs at least, in which graphs are built as they are asked for,
 _SETTLED = 12  # until so many came without a new graph,
 _LONGEST = 256  # or there were so many
 _TURN = 6  # runs of a turn
-_TURNS = 4  # of a trial: with pieces and call by call, twice
+_TURNS = 6  # of a trial: with pieces and call by call, three times
 _AGAIN = 1024  # runs from a trial to the next; four times as many each time
 
 
@@ -38,9 +40,13 @@ class PiecesTrial:
         self._runs = self._since_built = self._built = 0
         self._wait = _LEARNING
         self._turn = -1  # of the trial; -1: there is none
-        self._best = [float("inf"), float("inf")]  # seconds a call: with pieces, and call by call
-        self._began = self._seconds = 0.0
-        self._calls = 0
+        self._times: tuple[list[float], list[float]] = [], []  # seconds a call: with pieces, and call by call
+        self._began = 0.0
+
+    @property
+    def comparing(self) -> bool:
+        """Whether the next run is one of a trial, which may be slower than others."""
+        return self._turn >= 0
 
     @property
     def learning(self) -> bool:
@@ -53,14 +59,12 @@ class PiecesTrial:
             return self.pays
         if self._runs == 1:
             self._synchronize()
-            self._seconds, self._calls = 0.0, 0
         self._began = self._now()
         return self._turn % 2 == 0
 
     def ended(self, calls: int, built: int) -> None:
         """Note a run that has ended: how many calls it had, and how many graphs were built so far, by now."""
         self._runs += 1
-        self._calls += calls
         self._since_built = 0 if built != self._built else self._since_built + 1
         self._built = built
         if self._turn < 0:
@@ -68,12 +72,10 @@ class PiecesTrial:
             if built and settled and self._runs >= self._wait:
                 self._next_turn()
             return
-        if self._runs == _TURN:
+        if self._runs > 1:
             self._synchronize()
-        self._seconds += self._now() - self._began
+            self._times[self._turn % 2].append((self._now() - self._began) / max(1, calls))
         if self._runs == _TURN:
-            kind = self._turn % 2
-            self._best[kind] = min(self._best[kind], self._seconds / max(1, self._calls))
             self._next_turn()
 
     def _next_turn(self) -> None:
@@ -81,6 +83,6 @@ class PiecesTrial:
         self._runs = 0
         if self._turn < _TURNS:
             return
-        self.pays = self._best[0] <= self._best[1]
+        self.pays = statistics.median(self._times[0]) <= statistics.median(self._times[1])
         self._wait = _AGAIN if self._wait == _LEARNING else 4 * self._wait
-        self._turn, self._best = -1, [float("inf"), float("inf")]
+        self._turn, self._times = -1, ([], [])
