@@ -343,6 +343,30 @@ def test_a_candidate_that_says_that_it_learns_has_turns_until_it_has(clock: Cloc
     assert executor.executor is made["learner"]
 
 
+def test_no_time_is_taken_of_runs_in_which_a_candidate_compares_its_own_ways(clock: Clock) -> None:
+    made: dict[str, Slow] = {}
+
+    class Comparing(Slow):
+        """Is slow in some runs, and says so before."""
+
+        @property
+        def comparing(self) -> bool:
+            return 20 <= self.ran < 44
+
+        def run(self, emitters: Any) -> Any:
+            self.seconds = 3e-3 if self.comparing else 0.9e-3
+            return super().run(emitters)
+
+    def make(name: str, options: Options) -> Executor:
+        made[name] = Slow(name, 1e-3, clock) if name == "steady" else Comparing(name, 2e-3, clock)
+        return made[name]
+
+    executor = AutoExecutor(Options(candidates="steady+comparing"), make)
+    settled(executor, lambda: [counting(3)[1]()])
+    assert executor.executor is made["comparing"]
+    assert executor.reason.startswith("comparing 900 us")
+
+
 def test_a_candidate_that_makes_graphs_for_ever_has_few_turns(clock: Clock) -> None:
     made: dict[str, Slow] = {}
 

@@ -14,7 +14,8 @@ Invariants
        gives the results of `serial`, so the choice changes no result.
     2. A turn is synchronised at both ends. Its time is what its runs and waits took, so that what a program does
        between runs does not count. Runs after the choice are not synchronised.
-    3. A candidate that cannot run on this machine, or cannot run what it is given, is left out, and `reason` says so.
+    3. No time is taken of runs in which a candidate compares ways of its own.
+    4. A candidate that cannot run on this machine, or cannot run what it is given, is left out, and `reason` says so.
 """
 
 from __future__ import annotations
@@ -246,7 +247,11 @@ class AutoExecutor(Executor):
             candidate.executor.close()
 
     def _try(self, run: Callable[[Executor], Trace], times: float) -> Trace:
-        candidate, turn = self._at, self._turn
+        candidate = self._at
+        if getattr(candidate.executor, "comparing", False):
+            self._turn = Turn()  # runs of its own trial tell nothing of those that follow
+            return run(candidate.executor)
+        turn = self._turn
         if not turn.runs:
             candidate.executor.synchronize()
             turn.seconds = 0.0

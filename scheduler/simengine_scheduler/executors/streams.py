@@ -193,6 +193,11 @@ class StreamsExecutor(Executor):
         return self._compiled is not None and self._compiled.learning
 
     @property
+    def comparing(self) -> bool:
+        """Whether it tries ways of its own in turn, of which some are slower than what will follow."""
+        return self._compiled is not None and self._compiled.comparing
+
+    @property
     def rounds(self) -> int:
         """How many rounds of fixed lists run best as one list, since lists do not wait for each other within it.
 

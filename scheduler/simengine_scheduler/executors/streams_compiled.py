@@ -84,6 +84,11 @@ class CompiledStreams:
         """Whether it is not known yet which runs of calls are worth a graph."""
         return any(trial.learning for trial in self._trials.values())
 
+    @property
+    def comparing(self) -> bool:
+        """Whether runs with pieces are being compared with runs call by call."""
+        return any(trial.comparing for trial in self._trials.values())
+
     def run_emitters(self, emitters: Iterable[Emitter], home: int, trace: Trace) -> Trace:
         """Issue the calls of emitters."""
         with _Run(self, trace, home, self.options.window) as run:
