@@ -9,29 +9,23 @@ from __future__ import annotations
 from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
-from itertools import compress
 
 from ..core.calls import Emitter, FixedList
 from ..core.counted import CountedList
-from ..core.emission import Feeder
 from ..cuda.driver import Driver, EventPool
-from ..launch.arguments import BufferSet
-from ..native.issuer import Issuer, Outcome, Plan
-from ..tracing.events import Step, StepKind
+from ..native.issuer import Plan
 from ..tracing.trace import Trace
 from .base import Options, finish_run
-from .compiled import CompiledCalls, failed, issue_all, taking_turns, together
-from .compiled_lists import CompiledLists, Known, are_fixed, are_lists, latest_of, numbers_of, run_lists
-from .cuda import CudaRun, Lanes
+from .compiled import CompiledCalls, taking_turns, together
+from .compiled_lists import CompiledLists, are_fixed, are_lists
+from .cuda import Lanes
 from .feeding import make_feeder
-from .flowing import Flow, make_flow
+from .flowing import make_flow
 from .kept_pieces import KeptPieces, make_pieces
 from .pieces_trial import PiecesTrial
-from .recorder import start_recording
+from .streams_run import StreamsRun
 
 _BATCH = 512  # calls that are issued together where runs of them may be pieces, which a batch would cut
-_KINDS: tuple[StepKind, ...] = ("issue", "wait", "observe")
 
 
 class CompiledStreams:
@@ -91,7 +85,7 @@ class CompiledStreams:
 
     def run_emitters(self, emitters: Iterable[Emitter], home: int, trace: Trace) -> Trace:
         """Issue the calls of emitters."""
-        with _Run(self, trace, home, self.options.window) as run:
+        with StreamsRun(self, trace, home, self.options.window) as run:
             if run.recorder is None and self._flow is not None:
                 run.flow_through(self._flow, emitters)
                 return trace
@@ -111,7 +105,7 @@ class CompiledStreams:
     def run_counted(self, lists: Sequence[CountedList | FixedList], home: int, trace: Trace) -> Trace:
         """Issue counted lists, with fixed ones among them."""
         known = self.lists.known(lists)
-        with _Run(self, trace, home, self.options.window) as run:
+        with StreamsRun(self, trace, home, self.options.window) as run:
             run.issue_counted(self.lists, known)
             run.join()
             return trace
@@ -121,7 +115,7 @@ class CompiledStreams:
         numbers = [self.calls.numbers_of(fixed) for fixed in lists]
         self.calls.hand_over()
         if self.options.completion == "polling":
-            with _Run(self, trace, home, self.options.window) as run:
+            with StreamsRun(self, trace, home, self.options.window) as run:
                 run.issue_in_turn(array("i", taking_turns(numbers)), lists)
                 run.join()
                 if run.recorder is not None:
@@ -130,7 +124,7 @@ class CompiledStreams:
         if self.active is not None and self._run_pieces(self.active, numbers, lists, home, trace):
             return trace
         plan = self._plan(lists, numbers)
-        with _Run(self, trace, home, plan.events) as run:
+        with StreamsRun(self, trace, home, plan.events) as run:
             run.issue_plan(plan, lists)
             run.join()
             trace.counters.calls = plan.calls
@@ -147,7 +141,7 @@ class CompiledStreams:
         pieces.native.begin()
         pays = 0 < pieces.native.divide_lists(numbers) <= calls
         if pays:
-            with _Run(self, trace, home, self.options.window) as run:
+            with StreamsRun(self, trace, home, self.options.window) as run:
                 run.issue_divided(pieces)
                 run.latest = next(fixed for fixed in reversed(lists) if fixed)[-1]
                 run.join()
@@ -187,146 +181,3 @@ class CompiledStreams:
                 self._plans.popitem(last=False)
         self._plans.move_to_end(key)
         return plan
-
-
-class _Run(CudaRun):
-    """One run."""
-
-    def __init__(self, streams: CompiledStreams, trace: Trace, home: int, events: int) -> None:
-        super().__init__(streams.executor, streams.driver, (home, *streams.lanes.handles))
-        self._streams, self._calls = streams, streams.calls
-        self._issuer: Issuer = streams.calls.issuer
-        self._trace, self._home, self._events = trace, home, events
-        self.pieces = streams.active
-        self._asked = self._needed = 0
-        self._issued = 0
-        self._changes = BufferSet.changes
-
-    def start(self) -> None:
-        """Let the run come after what the home stream holds."""
-        self.recorder = start_recording(self._trace, self.driver, self._home)
-        streams, logs = self._streams, self.recorder is not None
-        streams.handles[0] = self._home
-        events = streams.events(self._events)
-        outcome = self._issuer.begin(streams.handles, streams.lanes.fork, events, self._events, logs)
-        if outcome is Outcome.FAILED:
-            raise self.driver.error(self._issuer.state().status)
-        if self.pieces is not None:
-            self.pieces.native.begin()
-
-    def is_complete(self, seq: int) -> bool:
-        """Whether call `seq` has been issued and is known to be complete, or is found to be so."""
-        if seq >= self._issued:
-            return False
-        answer = self._issuer.complete(self._position(seq))
-        if answer < 0:  # with polling, other calls may have been issued
-            raise failed(self, self._calls)
-        return answer == 1
-
-    def ended(self, feeder: Feeder) -> list[int]:
-        """Return those of the awaited calls that have ended."""
-        awaited = sorted(feeder.waiting)
-        pieces = None if self.pieces is None else self.pieces.native.handle
-        found = self._issuer.ended(array("q", awaited), pieces)
-        if found is None:  # with polling, other calls may have been issued
-            raise failed(self, self._calls)
-        return list(compress(awaited, found))
-
-    def issue_taken(self, feeder: Feeder) -> None:
-        """Issue the calls that a feeder has taken."""
-        calls, emitters = feeder.hand_over()
-        if self._calls.is_full:
-            self.drain()
-            self._streams.make_room()
-        if self.recorder is not None:
-            for call in calls:
-                self.recorder.enter(call)
-        if self._changes != BufferSet.changes:
-            self.drain()  # with polling, calls of before may wait, which belong to the memory of before
-            self._changes = BufferSet.changes
-        numbers = self._calls.numbers(calls)
-        self._calls.hand_over()
-        if self.pieces is not None:
-            self.pieces.look()
-            self.pieces.native.divide(numbers, emitters)
-        self._tell_awaited(feeder)
-        if self.pieces is None:
-            self._issue(numbers)
-        else:
-            self.issue_divided(self.pieces)
-        self.latest = calls[-1]
-        self._issued += len(calls)
-
-    def flow_through(self, flow: Flow, emitters: Iterable[Emitter]) -> None:
-        """Issue the calls of emitters, without Python between one batch and the next."""
-        flow.begin(emitters, self.pieces)
-        self.flow = flow
-        flow.run(self, self._streams.make_room, self.drain)
-        self.join()
-        counters = self._trace.counters
-        counters.calls, counters.awaits = flow.calls_taken, flow.awaits
-
-    def issue_counted(self, lists: CompiledLists, known: Sequence[Known]) -> None:
-        """Issue the programs of counted lists."""
-        if self.pieces is not None:
-            self.pieces.look()
-        lists.programs.begin(numbers_of(known), pieces=None if self.pieces is None else self.pieces.native)
-        counters = self._trace.counters
-        counters.calls, counters.awaits = run_lists(self, lists, known, self._handle, self._issuer.issued)
-        self.latest = latest_of(known) or self.latest
-
-    def issue_plan(self, plan: Plan, lists: Sequence[FixedList]) -> None:
-        """Issue the plan of some lists."""
-        self._asked, self._needed = plan.asked, plan.needed
-        if self.recorder is not None:
-            for call in taking_turns(lists):
-                self.recorder.enter(call)
-
-        issue_all(self, partial(self._issuer.issue_plan, plan), self._calls, self._handle)
-        if plan.calls:
-            self.latest = next(fixed for fixed in reversed(lists) if fixed)[-1]
-
-    def issue_in_turn(self, numbers: array[int], lists: Sequence[FixedList]) -> None:
-        """Issue fixed lists through the window."""
-        if self.recorder is not None:
-            for call in taking_turns(lists):
-                self.recorder.enter(call)
-        self._issue(numbers)
-        self._trace.counters.calls = len(numbers)
-
-    def issue_divided(self, pieces: KeptPieces) -> None:
-        """Issue what was divided into pieces."""
-        issue_all(self, pieces.native.issue, self._calls, self._handle, self._issuer.issued)
-
-    def _tell_awaited(self, feeder: Feeder) -> None:
-        """Tell the issuer which of the calls that the feeder has taken will be awaited."""
-        awaited = [seq for seq in feeder.waiting if seq >= self._issued]
-        if awaited:
-            self._issuer.will_await(array("q", map(self._position, awaited)))
-
-    def _position(self, seq: int) -> int:
-        """The position in the issuer's run of a call: that of its piece, if it is in one."""
-        return seq if self.pieces is None else self.pieces.native.position_of(seq)
-
-    def _issue(self, numbers: array[int]) -> None:
-        issue_all(self, partial(self._issuer.issue, numbers), self._calls, self._handle, self._issuer.issued)
-
-    def drain(self) -> None:
-        """Go on until all calls are on the streams, which with polling they are only once they are ready."""
-        if self._streams.options.completion != "polling":
-            return
-        issue_all(self, lambda done: (self._issuer.drain(), done), self._calls, self._handle)
-
-    def _handle(self) -> int:
-        return self._issuer.state().handle
-
-    def join(self) -> None:
-        """Join the streams, once all calls are on them, and complete counters and log."""
-        self.drain()
-        outcome = self._issuer.join(self._streams.joins)
-        state = self._issuer.state()
-        if outcome is Outcome.FAILED:
-            raise self.driver.error(state.status)
-        self._trace.counters.add_waits(state.asked + self._asked, state.needed + self._needed)
-        if self.recorder is not None:
-            self._trace.log += [Step(_KINDS[kind], seq, stream) for kind, seq, stream in self._issuer.log()]
