@@ -31,7 +31,7 @@ from ..core.errors import CallError
 from ..planning.planners import PLANNERS
 from ..tracing.trace import Trace
 from .base import Executor, Options, run_repeatedly
-from .trials import POLLING, Candidate, Lists, Turn
+from .trials import POLLING, Bodies, Candidate, Lists, Turn
 
 CANDIDATES = {
     "host": ("threads", "serial"),
@@ -75,7 +75,7 @@ class AutoExecutor(Executor):
         self._looks_again = False  # whether the chosen one and the second take turns once more
         self._since = 0  # runs since the choice
         self._again = _AGAIN
-        self._with_bodies: dict[int, FixedList] = {}  # lists that were looked at, by their id()
+        self._bodies = Bodies()
         names = " and ".join(candidate.name for candidate in self._candidates)
         self.reason = f"{names} take turns on the first runs"
         self._at = self._first
@@ -214,16 +214,7 @@ class AutoExecutor(Executor):
 
     def _can_run(self, candidate: Candidate, emitters: Sequence[Any]) -> bool:
         """Whether a candidate can run these calls: workers of `device` need bodies, which only fixed lists promise."""
-        return candidate.executor.name != "device" or all(self._has_bodies(emitter) for emitter in emitters)
-
-    def _has_bodies(self, emitter: Any) -> bool:
-        if type(emitter) is not FixedList:
-            return False
-        if id(emitter) not in self._with_bodies:
-            if any(getattr(call.launch, "task", None) is None for call in emitter):
-                return False
-            self._with_bodies[id(emitter)] = emitter
-        return True
+        return candidate.executor.name != "device" or self._bodies.are_in(emitters)
 
     def _leave_out(self, emitters: Sequence[Any]) -> None:
         """Leave out candidates that cannot run what they are given, before anything of it has run."""

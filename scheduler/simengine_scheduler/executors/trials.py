@@ -127,3 +127,23 @@ class Turn:
     runs: int = 0
     calls: float = 0
     seconds: float = 0.0
+
+
+class Bodies:
+    """Knows which lists have a body for workers in each of their calls, as only fixed lists promise it."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, FixedList] = {}  # lists that have, by their id()
+
+    def are_in(self, emitters: Sequence[Any]) -> bool:
+        """Whether all emitters are such lists."""
+        return all(self._are_in(emitter) for emitter in emitters)
+
+    def _are_in(self, emitter: Any) -> bool:
+        if type(emitter) is not FixedList:
+            return False
+        if id(emitter) not in self._known:
+            if any(getattr(call.launch, "task", None) is None for call in emitter):
+                return False
+            self._known[id(emitter)] = emitter
+        return True
