@@ -5,8 +5,7 @@
 //         +---------------- those go on whose awaited call has ended <---------------------+
 //
 // The rules are those of `run_emitters` in executors/streams_compiled.py, and on one stream those of `run_compiled` in
-// executors/serial_compiled.py. Python's lock is held, but not while calls are issued, nor while the flow looks for the ends
-// of calls.
+// executors/serial_compiled.py. Python's lock is held, but not while calls are issued, nor while all emitters wait.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -204,14 +203,19 @@ class Flow {
         if (waiting_.empty()) return feed_.idle ? AGAIN : GOES_ON;
         std::stable_sort(waiting_.begin(), waiting_.end(), is_earlier);
         const size_t waited = waiting_.size();
-        {
-            Unlocked unlocked;
-            for (int32_t looks = 0; looks < (alone ? LOOKS : 1) && waiting_.size() == waited; ++looks)
-                if (!find_ended()) return FAILED;
-        }
+        if (!(alone ? wait_for_an_end() : find_ended())) return FAILED;
         if (waiting_.size() < waited) return GOES_ON;
         if (alone) stage_ = LOOK;
         return alone || feed_.idle ? AGAIN : GOES_ON;
+    }
+
+    // Looks again and again until an awaited call has ended, or there were many looks. Other threads of Python may run.
+    bool wait_for_an_end() {
+        Unlocked unlocked;
+        const size_t waited = waiting_.size();
+        for (int32_t looks = 0; looks < LOOKS && waiting_.size() == waited; ++looks)
+            if (!find_ended()) return false;
+        return true;
     }
 
     // Looks once at the awaited calls. Of one stream, calls behind one that goes on are not looked at.
