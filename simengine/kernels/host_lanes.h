@@ -17,6 +17,7 @@ static void run_lanes(void (*body)(const uint64_t*, real*), const uint64_t* slot
 thread_local int lane_id, lane_phase;
 pthread_barrier_t lane_barrier[2];
 real lane_slot[LANES];
+double lane_slot_any[LANES];
 int lane_slot_int[LANES], lane_slot_key[LANES];
 
 static void run_lanes(void (*body)(const uint64_t*, real*), const uint64_t* slots, int words) {

@@ -85,7 +85,10 @@ DEVICE int lane_sum_of_key(int key, int x, int* total, bool* first) {
   }
   return before;
 }
-DEVICE real lane_get(real x, int from) { return __shfl_sync(lane_mask(), x, from, LANES); }
+template <typename T>
+DEVICE T lane_get(T x, int from) {
+  return __shfl_sync(lane_mask(), x, from, LANES);
+}
 DEVICE int lane_get_int(int x, int from) { return __shfl_sync(lane_mask(), x, from, LANES); }
 // Sum of x over the lower lanes; total receives the sum over all lanes.
 DEVICE int lane_scan(int x, int* total) {
@@ -157,8 +160,9 @@ DEVICE int lane_most(int x) {
 DEVICE real lane_least(real x) {
   return lane_combine(x, [](real a, real b) { return a < b ? a : b; });
 }
-DEVICE real lane_get(real x, int from) {
-  __shared__ real slot;
+template <typename T>
+DEVICE T lane_get(T x, int from) {
+  __shared__ T slot;
   if (lane() == from) slot = x;
   __syncthreads();
   x = slot;

@@ -12,7 +12,10 @@ DEVICE int lane_or(int x) { return x; }
 DEVICE int lane_any(int x) { return x != 0; }
 DEVICE int lane_most(int x) { return x; }
 DEVICE real lane_least(real x) { return x; }
-DEVICE real lane_get(real x, int from) { return x; }
+template <typename T>
+DEVICE T lane_get(T x, int from) {
+  return x;
+}
 DEVICE int lane_sum_of_key(int key, int x, int* total, bool* first) {
   *total = x;
   *first = true;
@@ -34,6 +37,7 @@ DEVICE void publish_fence() {}
 extern thread_local int lane_id, lane_phase;
 extern pthread_barrier_t lane_barrier[2];
 extern real lane_slot[LANES];
+extern double lane_slot_any[LANES];
 extern int lane_slot_int[LANES], lane_slot_key[LANES];
 
 DEVICE int lane() { return lane_id; }
@@ -79,10 +83,11 @@ DEVICE real lane_least(real x) {
   lane_sync();
   return x;
 }
-DEVICE real lane_get(real x, int from) {
-  lane_slot[lane()] = x;
+template <typename T>
+DEVICE T lane_get(T x, int from) {
+  lane_slot_any[lane()] = x;
   lane_sync();
-  x = lane_slot[from];
+  x = T(lane_slot_any[from]);
   lane_sync();
   return x;
 }

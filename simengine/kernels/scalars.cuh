@@ -95,12 +95,28 @@ DEVICE bool any_lane(bool condition) { return lane_any(condition); }
 DEVICE real max_(real a, real b) { return select(a > b, a, b); }
 DEVICE real min_(real a, real b) { return select(a < b, a, b); }
 DEVICE real clamp_(real x, real low, real high) { return max_(low, min_(x, high)); }
-#if !defined(TILE) && REAL_IS_FLOAT && !SIMENGINE_GPU
+#if !defined(TILE) && REAL_IS_FLOAT
 // The same in double precision, for the few places where single precision has too few digits.
 DEVICE double fma_(double a, double b, double c) { return fma(a, b, c); }
 DEVICE double abs_(double x) { return fabs(x); }
+#if SIMENGINE_GPU
+// Instructions that give 20 bits, and two steps of Newton's method that double them. The exact forms are subroutines.
+DEVICE double divide_(double x, double y) {
+  double inverse;
+  asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(inverse) : "d"(y));
+  UNROLLED for (int k = 0; k < 2; ++k) inverse = fma(inverse, fma(-y, inverse, 1.0), inverse);
+  return x * inverse;
+}
+DEVICE double sqrt_(double x) {
+  double inverse;
+  asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(inverse) : "d"(x));
+  UNROLLED for (int k = 0; k < 2; ++k) inverse = fma(0.5 * inverse, fma(-x * inverse, inverse, 1.0), inverse);
+  return x > 0 ? x * inverse : 0.0;
+}
+#else
 DEVICE double sqrt_(double x) { return sqrt(x); }
 DEVICE double divide_(double x, double y) { return x / y; }
+#endif
 DEVICE double max_(double a, double b) { return a > b ? a : b; }
 DEVICE double min_(double a, double b) { return a < b ? a : b; }
 #endif

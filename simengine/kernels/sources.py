@@ -81,6 +81,7 @@ _HEADERS_AFTER_MODEL = (
     "pgs_in_vectors.cuh",
     "pgs_registers.cuh",
     "row_islands.cuh",
+    "thin_cones.cuh",
     "noslip_rows.cuh",
     "noslip_sweeps.cuh",
 )

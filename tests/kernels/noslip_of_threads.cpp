@@ -69,7 +69,13 @@ void chol_solve(real* x, const real* L, int n) {
 #include "whiten.cuh"
 #include "pgs.cuh"
 #include "row_islands.cuh"
+// The host has forms of its own for cones, whose last digits differ.
+#pragma push_macro("SIMENGINE_GPU")
+#undef SIMENGINE_GPU
+#define SIMENGINE_GPU 1
 #include "tangents.cuh"
+#pragma pop_macro("SIMENGINE_GPU")
+#include "thin_cones.cuh"
 #include "noslip_rows.cuh"
 #include "noslip_sweeps.cuh"
 #include "noslip.cu"

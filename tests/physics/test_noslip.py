@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 
 from simengine import Simulation, load_model
+from simengine.backends import select
 from simengine.check.states import STATE_ARRAYS, Sampler
 from tests import models
+from tests.gpu.compare import to_host
 from tests.helpers.checkout import ROOT
+from tests.helpers.cuda_on_host.backend import FiberBackend
 
 SKID = """
 <mujoco model="skid">
@@ -101,8 +104,12 @@ def test_single_precision_keeps_small_changes_of_large_forces() -> None:
     assert error.max() < 2e-3, error  # the tolerance of solutions in `simengine check`
 
 
-def test_single_precision_tells_thin_friction_from_none() -> None:
+@pytest.mark.parametrize("backend", ["host", "kernels of a GPU", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_single_precision_tells_thin_friction_from_none(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three rows of friction of two turns and a bent finger are nearly dependent, but not wholly."""
+    if backend == "kernels of a GPU":
+        backend = "cuda"
+        monkeypatch.setitem(select._MAKERS, "cuda", FiberBackend)
     mj = mujoco.MjModel.from_xml_path(str(ROOT / "tests" / "corpus" / "thin_friction.xml"))
     mj.opt.noslip_tolerance = 0
     rng = np.random.default_rng(0)
@@ -115,8 +122,8 @@ def test_single_precision_tells_thin_friction_from_none() -> None:
         data.qpos[:], data.qvel[:] = position, velocity
         mujoco.mj_forward(mj, data)
         wanted.append(np.array(data.qacc))
-    with Simulation(load_model(mj), len(qpos), backend="host", dtype="float32") as sim:
+    with Simulation(load_model(mj), len(qpos), backend=backend, dtype="float32") as sim:
         sim.set_state(qpos=qpos, qvel=qvel)
         sim.forward()
-        error = np.abs(np.asarray(sim.qacc, float) - wanted).max(axis=1) / np.abs(wanted).max(axis=1)
+        error = np.abs(to_host(sim.qacc) - np.array(wanted)).max(axis=1) / np.abs(wanted).max(axis=1)
     assert error.max() < 1e-3, error

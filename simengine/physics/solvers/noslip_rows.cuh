@@ -46,46 +46,6 @@ DEVICE bool improve_scalar(const ScalarForce& now, bool edges, real coupled, rea
   return true;
 }
 
-// Pivots below this part of their terms have too few digits in single precision. A GPU takes them as they are.
-#define THIN_CONES (!SIMENGINE_GPU && REAL_IS_FLOAT)
-#define THIN R(1e-4)
-
-#if THIN_CONES
-// The same for the friction forces of a cone whose first row is r, where the rows of its tangents are nearly dependent:
-// their products, and sums with large forces that cancel, are in double precision. That the rows themselves are rounded
-// changes a pivot by far less, since it is a square.
-DEVICE real improve_thin_cone(const Model& m, const DenseDual& d, int r, int dim) {
-  const int nv = m.nv(), stride = m.nvp(), first = r + 1, n = dim - 1;
-  const real *Y = d.Y + first * stride, *slide = friction_of(m, d.rows, r);
-  double A[MAX_CONE_ROWS * MAX_CONE_ROWS], friction[MAX_CONE_ROWS], noise = 8.0 * REAL_EPS;
-  double old[MAX_CONE_ROWS], slip[MAX_CONE_ROWS], force[MAX_CONE_ROWS];
-  for (int i = 0; i < n; ++i) {
-    slip[i] = d.b[first + i];
-    old[i] = d.force[first + i];
-    friction[i] = slide[i];
-    force[i] = 0;
-    for (int v = 0; v < nv; ++v) slip[i] += double(Y[i * stride + v]) * d.z[v];
-    for (int j = 0; j <= i; ++j) {
-      double sum = 0;
-      for (int v = 0; v < nv; ++v) sum += double(Y[i * stride + v]) * Y[j * stride + v];
-      A[MAX_CONE_ROWS * i + j] = A[MAX_CONE_ROWS * j + i] = sum;
-    }
-  }
-  const double radius = d.force[r];
-  if (radius >= MJMINVAL) best_of_tangents<double>(n, A, slip, old, friction, radius, noise * noise, force);
-  for (int i = 0; i < n; ++i) force[i] = real(force[i]);
-  const double cost = cost_of(n, A, slip, old, force, &noise);
-  if (cost > noise) return 0;
-  for (int v = 0; v < nv; ++v) {
-    double sum = d.z[v];
-    for (int i = 0; i < n; ++i) sum += (force[i] - old[i]) * Y[i * stride + v];
-    d.z[v] = real(sum);
-  }
-  for (int i = 0; i < n; ++i) d.force[first + i] = real(force[i]);
-  return real(-cost);
-}
-#endif
-
 // The same for the friction forces of a cone whose first row is r.
 DEVICE real improve_cone(const Model& m, const DenseDual& d, int r, int dim) {
   const int nv = m.nv(), stride = m.nvp(), first = r + 1, n = dim - 1;
@@ -108,10 +68,10 @@ DEVICE real improve_cone(const Model& m, const DenseDual& d, int r, int dim) {
     if (i < n) slip[i] += coupled[i];
   }
   if (d.force[r] >= MJMINVAL) {
-    const real noise = THIN_CONES ? THIN : PIVOT_NOISE;
-    const bool found = best_tangents(n, A, slip, old, friction_of(m, d.rows, r), d.force[r], noise, force);
+    const real *friction = friction_of(m, d.rows, r), noise = THIN_CONES ? THIN : PIVOT_NOISE;
+    const bool found = best_tangents(n, A, slip, old, friction, d.force[r], noise, force);
 #if THIN_CONES
-    if (!found) return improve_thin_cone(m, d, r, dim);
+    if (!found) return improve_thin_cone({n, nv, stride, d.force[r], Y, d.b + first, friction, d.force + first, d.z});
 #endif
   }
   real noise;

@@ -41,6 +41,8 @@ INSTRUCTIONS = {
     'asm volatile("" : : "l"(rows->row) : "memory");': "",
     'asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));': "y = 1.0f / x;",
     'asm("sqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x));': "y = sqrtf(x);",
+    'asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(inverse) : "d"(y));': "inverse = 1.0 / y;",
+    'asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(inverse) : "d"(x));': "inverse = 1.0 / sqrt(x);",
     "extern __shared__ real4_storage shared[];": "auto* shared = reinterpret_cast<real4_storage*>(shared_memory);",
 }
 """Text of a GPU's instructions, and of the memory of a block, with what it is on the host."""
