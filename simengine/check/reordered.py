@@ -39,13 +39,19 @@ def forward_in_order(
     return collect(oracle.mj, oracle.data)
 
 
-def step_in_order(oracle: Oracle, before: Mapping[str, np.ndarray], order: np.ndarray) -> mujoco.MjData | None:
+def step_in_order(
+    oracle: Oracle,
+    before: Mapping[str, np.ndarray],
+    order: np.ndarray,
+    given: Mapping[str, np.ndarray] | None = None,
+) -> mujoco.MjData | None:
     """MuJoCo's data after a step with contacts in another order; None if its integrator finds contacts several times.
 
     Args:
         oracle: MuJoCo on the model; its data is changed and returned.
         before: the state before the step, by MuJoCo's names, with `qacc_warmstart`.
         order: (ncon,) MuJoCo's own index of each contact.
+        given: as for `forward_in_order`.
     """
     mj, data = oracle.mj, oracle.data
     if mj.opt.integrator == _RK4:
@@ -54,7 +60,7 @@ def step_in_order(oracle: Oracle, before: Mapping[str, np.ndarray], order: np.nd
     for name, values in before.items():
         getattr(data, name)[:] = values
     mujoco.mj_forward(mj, data)
-    _solve_again(mj, data, order, before["qacc_warmstart"], {})
+    _solve_again(mj, data, order, before["qacc_warmstart"], given or {})
     (mujoco.mj_Euler if mj.opt.integrator == _EULER else mujoco.mj_implicit)(mj, data)
     return data
 

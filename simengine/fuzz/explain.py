@@ -14,13 +14,15 @@ import mujoco
 import numpy as np
 
 from simengine.check.check import comparable
+from simengine.check.compare import forward_fields
 from simengine.check.oracle import Oracle
 from simengine.fuzz.drawn import Drawn
 from simengine.fuzz.focus import Focus, Place
 from simengine.fuzz.gaps import in_dropped_gaps
-from simengine.fuzz.limits import nudged
+from simengine.fuzz.limits import nudged, slack_of
 from simengine.fuzz.nearest import NEAREST, as_near
 from simengine.fuzz.optimum import following
+from simengine.fuzz.own_contacts import errors_after_steps
 from simengine.fuzz.perturbed import Perturbed
 from simengine.loading import load_model
 from simengine.model.model import Model
@@ -153,13 +155,15 @@ def _by_contacts(question: Question, focus: Focus, missed: list[Missed]) -> set[
     """MuJoCo, given the engine's contacts, gives the same. The contacts themselves are right, or explained before.
 
     Faces that touch have many nearest points, of which each engine takes some. Forces may be many times larger than the
-    differences of the points.
+    differences of the points. Those before a step must be MuJoCo's, or as near.
     """
+    model, backend, dtype, oracle = question.model, question.backend, question.dtype, question.drawn.oracle
     wrong = {i for m in missed if m.stage == _CONTACTS for i in m.errors}
     clear = Focus({i: state for i, state in focus.states.items() if i not in wrong}, {})
-    oracle = Oracle(question.model.mj, question.dtype)
-    errors = clear.forward_errors(question.model, oracle, question.backend, question.dtype, with_own_contacts=True)
-    return _within([m for m in missed if m.stage != "step"], errors)
+    errors = clear.forward_errors(model, oracle, backend, dtype, with_own_contacts=True)
+    of_contacts = [field for field in forward_fields(model) if field.name in NEAREST]
+    bounds = {f.name: slack_of(model.mj, dtype, f.stage) * f.tolerance.of(dtype) for f in of_contacts}
+    return _within(missed, errors | errors_after_steps(model, oracle, focus.starts, bounds, backend, dtype))
 
 
 def _by_early_ends(question: Question, focus: Focus, missed: list[Missed]) -> set[Place]:

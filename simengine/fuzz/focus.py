@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 
 from simengine.check.compare import forward_errors, step_errors
-from simengine.check.oracle import Evaluation, Oracle
+from simengine.check.oracle import Evaluation, Oracle, collect
 from simengine.check.states import STATE_ARRAYS, State
 from simengine.check.trajectory import Trajectory
 from simengine.fuzz.limits import is_sane
@@ -36,13 +36,19 @@ class Focus:
         found = {i: oracle.evaluate(state) for i, state in self.states.items()}
         return {i: e for i, e in found.items() if e is not None and is_sane(e, dtype)}
 
-    def before_steps(self, oracle: Oracle, dtype: str) -> dict[int, Evaluation]:
-        """MuJoCo's results in the states before the steps, without a warm start."""
-        nv, nbody = oracle.mj.nv, oracle.mj.nbody
-        nothing = {"qfrc_applied": np.zeros(nv), "xfrc_applied": np.zeros((nbody, 6))}
+    def everywhere(self, oracle: Oracle) -> dict[int, Evaluation]:
+        """MuJoCo's results in all states: contacts can be compared in any."""
+        found = {}
+        for i, state in self.states.items():
+            oracle.forward(state)
+            found[i] = Evaluation(state, collect(oracle.mj, oracle.data), oracle.touched())
+        return found
+
+    def before_steps(self, mj: mujoco.MjModel) -> Focus:
+        """The states before the steps, without a warm start, as states."""
+        nothing = {"qfrc_applied": np.zeros(mj.nv), "xfrc_applied": np.zeros((mj.nbody, 6))}
         starts = {i: {**nothing, **before} for i, before in self.starts.items()}
-        states = {i: State("trajectory", *(s[name] for name in STATE_ARRAYS)) for i, s in starts.items()}
-        return Focus(states, {}).evaluated(oracle, dtype)
+        return Focus({i: State("trajectory", *(s[name] for name in STATE_ARRAYS)) for i, s in starts.items()}, {})
 
     def forward_errors(
         self, model: Model, oracle: Oracle, backend: str, dtype: str, *, with_own_contacts: bool = False

@@ -4,10 +4,14 @@ Lines and faces that touch have many nearest points, ellipsoids around an edge m
 finds points to the root of the tolerance of its distance. Whether a contact is a right one can be told without MuJoCo's
 search: its distance must be that between the shapes along its normal, and its two points must belong to the shapes. No
 other direction gives less, if MuJoCo's distance is the same.
+
+MuJoCo's distance may be wrong where the middle of a large sphere or capsule is in a prism of a height field. There the
+least distance is known exactly, and must be that of the contact.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Mapping
 
@@ -15,13 +19,13 @@ import mujoco
 import numpy as np
 
 from simengine.check.oracle import Evaluation, Oracle
-from simengine.check.order import contact_order, marks
 from simengine.check.report import relative_error
 from simengine.check.solved import Listed, contacts
 from simengine.fuzz.solids import solids
+from simengine.fuzz.ways_out import least_way_out
 from simengine.model.model import Model
 
-NEAREST = ("contact_pos", "contact_frame")
+NEAREST = ("contact_dist", "contact_pos", "contact_frame")
 """Fields of contacts that the nearest points decide."""
 _OFF = {"float64": 1e-8, "float32": 1e-6}  # [m]
 _TURNED = {"float64": 1e-9, "float32": 1e-5}  # largest error of an axis of a frame
@@ -54,42 +58,66 @@ def as_near(
 
 
 def _all_as_near(oracle: Oracle, evaluation: Evaluation, ours: Listed, bounds: Mapping[str, float], dtype: str) -> bool:
-    fields = evaluation.fields
-    pairs = fields["contact_geom"]
-    if ours.geoms != list(map(tuple, pairs.tolist())):
+    pairs = list(map(tuple, evaluation.fields["contact_geom"].tolist()))
+    if ours.geoms != pairs:
         return False
-    theirs = [fields[f"contact_{name}"] for name in ("dist", "pos", "frame")]
-    order = contact_order(pairs, ours.marks, marks(*theirs))
-    dist, pos, frame = (values[order] for values in theirs)
-    often = Counter(ours.geoms)
+    frames = np.reshape(evaluation.fields["contact_frame"], (-1, 3, 3))
+    theirs = Listed(pairs, evaluation.fields["contact_dist"], evaluation.fields["contact_pos"], frames)
+    often = Counter(pairs)
     oracle.forward(evaluation.state)
-    for k, pair in enumerate(ours.geoms):
-        errors = {
-            "contact_pos": relative_error(ours.pos[k], pos[k])[1],
-            "contact_frame": relative_error(ours.frame[k], frame[k].reshape(3, 3))[1],
-        }
-        if all(errors[name] <= bound for name, bound in bounds.items()):
-            continue
+    for k, j in _others(ours, theirs, bounds):
+        pair, on_field = pairs[k], oracle.mj.geom_type[pairs[k][0]] == _FIELD
         # a face has several contacts, which are its corners and not any of its points
-        if often[pair] > 1 and oracle.mj.geom_type[pair[0]] != _FIELD:
+        if often[pair] > 1 and not on_field:
             return False
-        if abs(ours.dist[k] - dist[k]) > _OFF[dtype] or not _is_nearest(oracle, pair, ours, k, dtype):
+        same = abs(ours.dist[k] - theirs.dist[j]) <= _OFF[dtype]
+        if not (same and _is_nearest(oracle, pair, ours, k, dtype)) and not (
+            on_field and _is_nearest(oracle, pair, ours, k, dtype, exact=True)
+        ):
             return False
     return True
 
 
-def _is_nearest(oracle: Oracle, pair: tuple[int, int], ours: Listed, k: int, dtype: str) -> bool:
-    """Whether contact k has the distance of the shapes along its normal, and points of the shapes at its ends."""
-    normal, off = ours.frame[k, 0], _OFF[dtype]
+def _others(ours: Listed, theirs: Listed, bounds: Mapping[str, float]) -> list[tuple[int, int]]:
+    """Our contacts that MuJoCo lacks, each with one of MuJoCo's that we lack: of the same pair, in the same order."""
+    free = list(range(len(theirs.geoms)))
+    lacking = []
+    for k, pair in enumerate(ours.geoms):
+        of_pair = sorted((j for j in free if theirs.geoms[j] == pair), key=lambda j: j != k)
+        same = next((j for j in of_pair if _is_same(ours, k, theirs, j, bounds)), None)
+        if same is None:
+            lacking.append(k)
+        else:
+            free.remove(same)
+    # both lists have as many of each pair, and pairs in one order
+    return list(zip(lacking, free, strict=True))
+
+
+def _is_same(ours: Listed, k: int, theirs: Listed, j: int, bounds: Mapping[str, float]) -> bool:
+    parts = {name: name.removeprefix("contact_") for name in bounds}
+    both = {name: (getattr(ours, part)[k : k + 1], getattr(theirs, part)[j : j + 1]) for name, part in parts.items()}
+    return all(relative_error(*both[name])[1] <= bound for name, bound in bounds.items())
+
+
+def _is_nearest(oracle: Oracle, pair: tuple[int, int], ours: Listed, k: int, dtype: str, exact: bool = False) -> bool:
+    """Whether contact k has the distance of the shapes along its normal, and points of the shapes at its ends.
+
+    With `exact`, also whether no other normal has less, where that is known.
+    """
+    normal, dist = ours.frame[k, 0], float(ours.dist[k])
+    off = _OFF[dtype] * (max(1.0, abs(dist)) if exact else 1.0)
     if np.abs(ours.frame[k] - _frame(normal)).max() > _TURNED[dtype]:
         return False
-    ends = [ours.pos[k] + way * ours.dist[k] / 2 * normal for way in (-1, 1)]
+    ends = [ours.pos[k] + way * dist / 2 * normal for way in (-1, 1)]
     first, second = (
         [solid for solid in solids(oracle.mj, oracle.data, geom, end) if solid.holds(end, off)]
         for geom, end in zip(pair, ends, strict=True)
     )
-    overlaps = (one.reach(normal) + other.reach(-normal) for one in first for other in second)
-    return any(abs(overlap + ours.dist[k]) <= off for overlap in overlaps)
+    for one, other in itertools.product(first, second):
+        least = least_way_out(one, other) if exact else -dist
+        if least is not None and max(abs(one.reach(normal) + other.reach(-normal) + dist), abs(least + dist)) <= off:
+            return True
+    return False
 
 
 def _frame(normal: np.ndarray) -> np.ndarray:

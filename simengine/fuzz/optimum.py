@@ -62,7 +62,8 @@ def following(
         return _as_near(model, own, optimum, states, backend, dtype, bound)
 
     found: set[Place] = set()
-    parts = ((_AFTER_FORWARD, focus.evaluated(optimum, dtype)), (_AFTER_STEP, focus.before_steps(optimum, dtype)))
+    before_steps = focus.before_steps(best).evaluated(optimum, dtype)
+    parts = ((_AFTER_FORWARD, focus.evaluated(optimum, dtype)), (_AFTER_STEP, before_steps))
     for fields, evaluations in parts:
         here = {place for place in places if place[0] in fields and place[1] in evaluations}
         near = as_near({i: evaluations[i] for _, i in here})
