@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -32,11 +32,14 @@ class Child:
         dtypes: the precisions that are compared.
         states: states for each model.
         limit: seconds that a model may take, of processor time; five times as long on a clock, since machines are busy.
+        processors: numbers of those that the process may use; all that this process may, if there are none.
     """
 
-    def __init__(self, backend: str, dtypes: Sequence[str], states: int, limit: float):
+    def __init__(
+        self, backend: str, dtypes: Sequence[str], states: int, limit: float, processors: Collection[int] = ()
+    ):
         self._request: dict[str, Any] = {"backend": backend, "dtypes": list(dtypes), "states": states}
-        self._limit = limit
+        self._limit, self._processors = limit, processors
         self._process: subprocess.Popen[bytes] | None = None
         self._folder = tempfile.TemporaryDirectory(prefix="simengine-fuzz-", ignore_cleanup_errors=True)
         self._served = 0
@@ -106,6 +109,8 @@ class Child:
             cwd=self._folder.name,
             env=environment,
         )
+        if self._processors and hasattr(os, "sched_setaffinity"):
+            os.sched_setaffinity(self._process.pid, self._processors)
         self._served = 0
         return self._process
 

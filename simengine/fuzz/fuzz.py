@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
@@ -46,7 +47,7 @@ def fuzz(
     """Compare models drawn at random, and mutations of models, with MuJoCo.
 
     Each model runs in a child process, so that a crash or a hang is a finding and not the end. With several jobs, as
-    many children work side by side; they compare the models that one child would.
+    many children work side by side, each on processors of its own; they compare the models that one child would.
 
     Args:
         backend: "cuda", "host", "jax" or "auto".
@@ -77,13 +78,13 @@ def fuzz(
     report = FuzzReport(backend, tuple(dtypes), seed)
     run = _Run(report, _drawn(seed, kept), states, corpus, seconds, models, progress)
 
-    def work() -> None:
-        with Child(backend, dtypes, states, limit or _limit(backend)) as child:
+    def work(processors: Collection[int]) -> None:
+        with Child(backend, dtypes, states, limit or _limit(backend), processors) as child:
             while run.take(child):
                 pass
 
     with ThreadPoolExecutor(jobs) as pool:
-        workers = [pool.submit(work) for _ in range(jobs)]
+        workers = [pool.submit(work, processors) for processors in _shared(jobs)]
         try:
             for worker in as_completed(workers):
                 worker.result()
@@ -197,6 +198,15 @@ class _Run:
                     Path(before.file).unlink()
             self._report.findings.append(found)
         return found
+
+
+def _shared(jobs: int) -> list[list[int]]:
+    """The processors of each job: a part of those that this process may use. Without parts, simulations of every job
+    would have a thread on each processor."""
+    if jobs == 1 or not hasattr(os, "sched_getaffinity"):
+        return [[] for _ in range(jobs)]
+    usable = sorted(os.sched_getaffinity(0))
+    return [usable[k % len(usable) :: jobs] for k in range(jobs)]
 
 
 def _limit(backend: str) -> float:

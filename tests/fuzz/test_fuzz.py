@@ -18,6 +18,7 @@ from simengine.fuzz import fuzz, read, read_all, replay
 from simengine.fuzz.child import Child
 from simengine.fuzz.corpus import save
 from simengine.fuzz.draw import Draw
+from simengine.fuzz.fuzz import _shared
 from simengine.fuzz.generate import generate
 from simengine.fuzz.judge import Outcome, judge
 from simengine.fuzz.limits import slack_of
@@ -176,6 +177,22 @@ def test_a_model_on_which_mujoco_itself_fails_is_undecided() -> None:
         assert outcome.kind == "undecided", outcome
         assert "MuJoCo itself fails" in outcome.reasons[0]
         assert child.judge(PENDULUM, 0).kind == "agrees"
+
+
+def test_jobs_share_the_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {2, 3, 5, 7, 8})
+    assert _shared(1) == [[]], "a single job may use all"
+    assert _shared(2) == [[2, 5, 8], [3, 7]]
+    assert _shared(7) == [[2], [3], [5], [7], [8], [2], [3]]
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="needs to choose processors")
+def test_a_child_keeps_to_its_processors() -> None:
+    one = min(os.sched_getaffinity(0))
+    with Child("host", ("float64",), 2, limit=60, processors=[one]) as child:
+        child._start()
+        assert child._process is not None
+        assert os.sched_getaffinity(child._process.pid) == {one}
 
 
 @pytest.mark.slow
