@@ -6,25 +6,52 @@ from array import array
 from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import compress
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from ..core.calls import Emitter, FixedList
 from ..core.emission import Feeder
+from ..cuda.driver import Driver
 from ..launch.arguments import BufferSet
 from ..native.issuer import Issuer, Outcome, Plan
 from ..tracing.events import Step, StepKind
 from ..tracing.trace import Trace
-from .compiled import failed, issue_all, taking_turns
+from .base import Options
+from .compiled import CompiledCalls, failed, issue_all, taking_turns
 from .compiled_lists import CompiledLists, Known, latest_of, numbers_of, run_lists
-from .cuda import CudaRun
+from .cuda import CudaRun, Lanes
 from .flowing import Flow
 from .kept_pieces import KeptPieces
 from .recorder import start_recording
 
-if TYPE_CHECKING:
-    from .streams_compiled import CompiledStreams
-
 _KINDS: tuple[StepKind, ...] = ("issue", "wait", "observe")
+
+
+class Streams(Protocol):
+    """What a run needs of the streams of an executor.
+
+    Attributes:
+        executor: its name.
+        options, driver, lanes, calls: of the executor.
+        active: the pieces of the run.
+        handles, joins: the streams, of which a run replaces the first, and events that join them.
+    """
+
+    executor: str
+    options: Options
+    driver: Driver
+    lanes: Lanes
+    calls: CompiledCalls
+    active: KeptPieces | None
+    handles: array[int]
+    joins: array[int]
+
+    def events(self, number: int) -> array[int]:
+        """Return at least so many events, of which no run is using any."""
+        ...
+
+    def make_room(self) -> None:
+        """Forget all calls if there are too many."""
+        ...
 
 
 class StreamsRun(CudaRun):
@@ -37,7 +64,7 @@ class StreamsRun(CudaRun):
         events: how many the issuer may need.
     """
 
-    def __init__(self, streams: CompiledStreams, trace: Trace, home: int, events: int) -> None:
+    def __init__(self, streams: Streams, trace: Trace, home: int, events: int) -> None:
         super().__init__(streams.executor, streams.driver, (home, *streams.lanes.handles))
         self._streams, self._calls = streams, streams.calls
         self._issuer: Issuer = streams.calls.issuer
