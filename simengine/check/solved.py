@@ -1,13 +1,14 @@
-"""Where the engine's solver ends, and which contacts the engine lists, at evaluated states."""
+"""Where the engine's solver ends, which contacts the engine lists, and where its steps lead."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from simengine.check.compare import as_numpy
+from simengine.check.fields import STEPPED
 from simengine.check.oracle import Evaluation
 from simengine.check.order import marks
 from simengine.check.states import STATE_ARRAYS
@@ -87,6 +88,23 @@ def contacts(model: Model, evaluations: Sequence[Evaluation], backend: str, dtyp
     """The engine's contacts; arguments as for `solve`."""
     with _evaluated(model, evaluations, backend, dtype) as sim:
         return [_listed(sim.contacts(world)) for world in range(len(evaluations))]
+
+
+def stepped(
+    model: Model, starts: Sequence[Mapping[str, np.ndarray]], backend: str, dtype: str
+) -> dict[str, np.ndarray]:
+    """The engine's states after steps, by the names of `STEPPED`, (n, ...).
+
+    Args:
+        model: the model.
+        starts: at least one state before a step, by MuJoCo's names, with `qacc_warmstart`.
+        backend: "cuda", "host", "jax" or "auto".
+        dtype: "float32" or "float64".
+    """
+    with Simulation(model, num_worlds=len(starts), backend=backend, dtype=dtype, on_nonfinite="freeze") as sim:
+        sim.set_state(**{name: np.array([start[name] for start in starts]) for name in starts[0]})
+        sim.step()
+        return {field.name: as_numpy(sim.field(field.name)).copy() for field in STEPPED}
 
 
 def _listed(found: Any) -> Listed:

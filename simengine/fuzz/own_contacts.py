@@ -11,18 +11,16 @@ from collections.abc import Mapping
 import mujoco
 import numpy as np
 
-from simengine.check.compare import as_numpy
 from simengine.check.fields import STEPPED
 from simengine.check.oracle import Evaluation, Oracle
 from simengine.check.order import contact_order, marks
 from simengine.check.reordered import forward_in_order, step_in_order
 from simengine.check.report import relative_error
 from simengine.check.runge_kutta import RungeKutta
-from simengine.check.solved import Listed, contacts
+from simengine.check.solved import Listed, contacts, stepped
 from simengine.fuzz.focus import Focus, Place
 from simengine.fuzz.nearest import as_near
 from simengine.model.model import Model
-from simengine.simulation import Simulation
 
 _EVALUATIONS = 4  # of a step of Runge-Kutta
 _STEP = tuple(field.name for field in STEPPED)
@@ -49,16 +47,12 @@ def errors_after_steps(
     wanted = (_of_four if of_four else _of_one)(model, oracle, starts, bounds, backend, dtype)
     if not wanted:
         return {}
-    with Simulation(model, num_worlds=len(wanted), backend=backend, dtype=dtype, on_nonfinite="freeze") as sim:
-        first = starts[next(iter(wanted))]
-        sim.set_state(**{name: np.array([starts[i][name] for i in wanted]) for name in first})
-        sim.step()
-        ours = {name: as_numpy(sim.field(name)) for name in _STEP}
-        return {
-            (name, i): relative_error(values[k], wanted[i][name])[1]
-            for name, values in ours.items()
-            for k, i in enumerate(wanted)
-        }
+    ours = stepped(model, [starts[i] for i in wanted], backend, dtype)
+    return {
+        (name, i): relative_error(values[k], wanted[i][name])[1]
+        for name, values in ours.items()
+        for k, i in enumerate(wanted)
+    }
 
 
 def _of_one(
