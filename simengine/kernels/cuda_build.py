@@ -5,6 +5,7 @@ Compilation needs no GPU, so a machine without one can check every kernel for ea
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -39,6 +40,14 @@ def _nvrtc() -> Any:
             "the cuda backend needs CuPy; install simengine[cuda13] or simengine[cuda12], or use backend='host'"
         ) from error
     return nvrtc
+
+
+def more_options() -> list[str]:
+    """Options of NVRTC in $NVRTCFLAGS, as `-lineinfo`, with which profilers show lines of the sources.
+
+    The line numbers take two thirds of a file with machine code, and a tenth of its compilation.
+    """
+    return os.environ.get("NVRTCFLAGS", "").split()
 
 
 def cuda_source(kernel: Kernel) -> str:
@@ -77,7 +86,7 @@ def _compile(kernel: Kernel, dtype: str, lanes: int, target: str, extra_options:
         "--fmad=false",
         *defines(dtype, lanes),
         f"-DBLOCK={BLOCK}",
-        "-lineinfo",
+        *more_options(),
         *extra_options,
     ]
     program = nvrtc.createProgram(cuda_source(kernel), f"{kernel.name}.cu", (), ())
@@ -98,7 +107,7 @@ def build_kernel(kernel: Kernel, dtype: str, lanes: int, arch: int) -> Path:
 
 
 def _built(kernel: Kernel, source: str, dtype: str, lanes: int, arch: int) -> Path:
-    key = digest(source, str(_nvrtc().getVersion()), dtype, str(lanes), str(arch), str(BLOCK))
+    key = digest(source, str(_nvrtc().getVersion()), dtype, str(lanes), str(arch), str(BLOCK), *more_options())
     return cached(f"{kernel.name}-{key}.cubin", lambda path: _write(path, compile_cubin(kernel, dtype, lanes, arch)))
 
 
@@ -177,7 +186,7 @@ def load_kernels(builds: Iterable[Build], dtype: str) -> list[CudaFunction]:
     import cupy
 
     device = cupy.cuda.Device()
-    arch, how = int(device.compute_capability), (dtype, int(device.id), cache_dir())
+    arch, how = int(device.compute_capability), (dtype, int(device.id), cache_dir(), *more_options())
     wanted = [Build(kernel, kernel_lanes(kernel, lanes)) for kernel, lanes in builds]
     missing = [build for build in dict.fromkeys(wanted) if (build, how) not in _LOADED]
     sources = {build: cuda_source(build.kernel) for build in missing}

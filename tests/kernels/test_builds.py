@@ -10,7 +10,7 @@ import pytest
 
 from simengine.errors import BackendError
 from simengine.kernels import host_build
-from simengine.kernels.cuda_build import compile_cubin, compile_ptx
+from simengine.kernels.cuda_build import build_kernel, compile_cubin, compile_ptx
 from simengine.kernels.kernel import Kernel
 from simengine.plan import catalogue, check_cuda
 from simengine.plan.stages import FACTOR_M, GUARD, PASSIVE
@@ -148,3 +148,16 @@ def test_flags_of_the_environment_are_added_and_tell_builds_apart(
     monkeypatch.setenv("CXXFLAGS", "-no-such-flag")
     with pytest.raises(BackendError, match="no-such-flag"):
         host_build.build_kernel(kernel, "float32")
+
+
+def test_lines_of_the_sources_are_in_machine_code_where_they_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need_nvrtc()
+    kernel = catalogue.single(GUARD)
+    monkeypatch.setenv("SIMENGINE_CACHE_DIR", str(tmp_path))
+    monkeypatch.delenv("NVRTCFLAGS", raising=False)
+    plain = build_kernel(kernel, "float32", 16, 90).read_bytes()
+    monkeypatch.setenv("NVRTCFLAGS", "-lineinfo")
+    assert b".debug_line" not in plain
+    assert b".debug_line" in build_kernel(kernel, "float32", 16, 90).read_bytes()
