@@ -150,6 +150,11 @@ class Kernel:
         return dict(self.constants).get("BLOCK_ROWS", 0)
 
     @property
+    def has_cones(self) -> bool:
+        """Whether the kernel has code for elliptic cones, if its stages have any."""
+        return dict(self.constants).get("HAS_CONES", 1) == 1
+
+    @property
     def along_branches(self) -> bool:
         """Whether symmetric matrices have entries along the branches of trees only, with all of them in scratch."""
         return "BRANCH_ROWS" in dict(self.constants)
@@ -259,6 +264,8 @@ class Kernel:
         working = {f"{stage.name}_{name}": (dims, False) for stage in self.stages for name, dims in stage.scratch}
         stored = {name: (FIELD[name].dims, FIELD[name].space == "row") for name in (*self.reads, *self.in_scratch)}
         dims_of = stored | working
+        if not self.has_cones and "efc_weight" in dims_of:
+            dims_of["efc_weight"] = ((), True)
         return tuple(dims_of[item.name] for item in self.scratch_items)
 
     @cached_property

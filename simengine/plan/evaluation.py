@@ -17,7 +17,14 @@ from simengine.plan.pairs import PAIR_KERNELS
 from simengine.plan.selection import Selection, fields_needed
 from simengine.plan.stages import INTEGRATORS, SOLVERS, UNCONSTRAINED
 from simengine.plan.tiles import in_tiles
-from simengine.plan.variants import by_warps, variant_for, with_block_rows, with_jacobian_in_memory, with_matrix_rows
+from simengine.plan.variants import (
+    by_warps,
+    variant_for,
+    with_block_rows,
+    with_jacobian_in_memory,
+    with_matrix_rows,
+    without_cones,
+)
 from simengine.state.fields import COLUMNS, FIELD, ISLAND_ARENAS, NUM_CLASSES, PAIR_ARENAS, ROW_CLASSES
 from simengine.state.island_fields import ISLAND_COLUMNS, LARGE_ISLANDS, NUM_ISLAND_CLASSES
 from simengine.state.pair_fields import PAIR_COLUMNS
@@ -182,6 +189,7 @@ def _in_variant(selection: Selection, item: Launch | Await) -> Launch | Await:
     if isinstance(item, Await):
         return item
     kernel = in_tiles(item.kernel) if selection.solves_tiled else item.kernel
+    kernel = without_cones(kernel) if selection.without_cones else kernel
     rows = (selection.matrix_rows, selection.dual_rows, selection.branches)
     chosen = variant_for(selection.model, kernel, *rows)
     return item._replace(kernel=by_block(chosen) if selection.spreads_islands else chosen)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import mujoco
+
 from simengine.kernels.kernel import Kernel
 from simengine.model.model_table import ModelTable
 from simengine.model.pair_types import PAIR_TYPES
@@ -85,6 +87,7 @@ class Selection:
         spreads_searches: whether a search for contacts has more lanes in a small shard.
         counts_by_warp: whether a warp counts the contacts of a world that has fewer lanes otherwise.
         culls: whether pairs of geoms are looked at only where clusters of geoms meet.
+        leaves_out_cones: whether kernels lack the code for elliptic cones if the model has none.
         by_stages: whether each stage has a kernel of its own.
     """
 
@@ -105,6 +108,7 @@ class Selection:
     spreads_searches: bool = False
     counts_by_warp: bool = False
     culls: bool = False
+    leaves_out_cones: bool = False
     by_stages: bool = False
 
     @property
@@ -147,6 +151,12 @@ class Selection:
         """Whether one warp does the work of those that `warps_of` gives a size class."""
         few = self.worlds <= FEW_WORLDS_BY_TWO_WARPS
         return not few and size_class < NUM_CLASSES - 1 and ROW_CLASSES[size_class] <= MOST_ROWS_OF_A_WARP_AS_TWO
+
+    @property
+    def without_cones(self) -> bool:
+        """Whether solvers lack the code for elliptic cones, and do not keep the second derivatives of their cost."""
+        pyramidal = self.model.opt_cone != int(mujoco.mjtCone.mjCONE_ELLIPTIC)
+        return self.leaves_out_cones and pyramidal and "efc_weight" not in self.wanted
 
     @property
     def row_classes(self) -> int:

@@ -172,7 +172,8 @@ class StepPlan:
         by_warp = counting and not model.finds_pairs and model.sizes["ncand"] >= FEWEST_PAIRS_OF_A_WARP
         culls = spreads and model.nmeeting > 0 and not model.finds_pairs and not works_in_blocks(model)
         counts = by_block, spreads, by_warp, culls
-        return matrix, warp, block, dual, tiles, branches, self._has_lengths_by_block, warps, *counts, by_stages
+        lengths = self._has_lengths_by_block
+        return matrix, warp, block, dual, tiles, branches, lengths, warps, *counts, spreads, by_stages
 
     @property
     def _has_lengths_by_block(self) -> bool:

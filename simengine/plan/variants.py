@@ -168,6 +168,17 @@ def with_jacobian_in_memory(kernel: Kernel) -> Kernel:
 
 
 @cache
+def without_cones(kernel: Kernel) -> Kernel:
+    """The kernel's variant without the code for elliptic cones, where it makes rows of every type for Newton's method.
+
+    Of the second derivatives of a row, it has one word instead of those that mix the rows of a cone.
+    """
+    if SOLVE_NEWTON_GENERAL not in kernel.stages or kernel.on_islands:
+        return kernel
+    return replace(kernel, name=f"{kernel.name}_no_cones", constants=(*kernel.constants, ("HAS_CONES", 0)))
+
+
+@cache
 def by_warps(kernel: Kernel, dofs: int, warps: int, in_one: bool = False) -> Kernel:
     """The kernel's variant in which several warps solve a world together.
 
@@ -293,6 +304,14 @@ def with_warps() -> tuple[Kernel, ...]:
     bounded, arena = (catalogue.finish("", SOLVE_NEWTON_GENERAL.name, arena) for arena in (False, True))
     many = [by_warps(bounded, dofs, WARPS_OF_MANY_ROWS, one) for one in (False, True) for dofs in LANE_CLASSES]
     return (*many, *(by_warps(arena, dofs, WARPS_OF_MORE_ROWS) for dofs in LANE_CLASSES))
+
+
+def without_code_for_cones() -> tuple[Kernel, ...]:
+    """Every variant without the code for elliptic cones, but for the sizes of matrices in registers."""
+    bounded, arena = (catalogue.finish("", SOLVE_NEWTON_GENERAL.name, arena) for arena in (False, True))
+    lean = tuple(map(without_cones, (bounded, arena, with_jacobian_in_memory(bounded))))
+    shaped = (form for k in lean for form in (k, along_branches(k), with_matrix_rows(k, MATRIX_SIZES[0])))
+    return (*dict.fromkeys(shaped), *map(without_cones, with_warps()))
 
 
 def with_branches() -> tuple[Kernel, ...]:

@@ -46,12 +46,17 @@ def chain(links: int, cone: str) -> mujoco.MjModel:
 
 
 @cache
-def before_solution(links: int, cone: str, dtype: str, worlds: int, bounds: tuple[int, int] = ROWS) -> Memory:
-    """A memory with all that the solver reads, whose list has the worlds whose rows are within bounds."""
+def before_solution(
+    links: int, cone: str, dtype: str, worlds: int, bounds: tuple[int, int] = ROWS, contacts: int = 40
+) -> Memory:
+    """A memory with all that the solver reads, whose list has the worlds whose rows are within bounds.
+
+    There is room for so many contacts of a world, and for five times as many rows.
+    """
     mj, rng = chain(links, cone), np.random.default_rng(links)
     model = load_table(mj)
     assert model.solver == SOLVE_NEWTON_GENERAL.name
-    memory = Memory(model, dtype, worlds, 40 * worlds, 200 * worlds)
+    memory = Memory(model, dtype, worlds, contacts * worlds, 5 * contacts * worlds)
     for name in ("act", "ctrl", "qfrc_applied", "xfrc_applied", "world_status", "nstep"):
         memory.own(name)[...] = 0
     qpos = np.tile(mj.qpos0, (worlds, 1))

@@ -109,7 +109,7 @@ DEVICE void contact_columns(const Model& m, int v, int k, int c, const ContactSi
     along[i] = dot3(contact_frame + 9 * k + 3 * i, linear);
     along[3 + i] = dot3(contact_frame + 9 * k + 3 * i, angular);
   }
-  const bool pyramid = dim > 1 && m.opt_cone() != CONE_ELLIPTIC;
+  const bool pyramid = dim > 1 && !(HAS_CONES && m.opt_cone() == CONE_ELLIPTIC);
   if (!pyramid) out[0] = along[0];
   for (int i = 1; i < 6; ++i) {
     if (i >= dim) continue;
@@ -168,7 +168,7 @@ DEVICE bool has_solref(const real* custom) {
 DEVICE RowParameters contact_parameters(const Model& m, int c, int type, int sub) {
   const int b1 = m.geom_bodyid()[m.cand_geom1()[c]], b2 = m.geom_bodyid()[m.cand_geom2()[c]];
   const real *custom = m.cand_solreffriction() + 2 * c, mu = m.cand_friction()[5 * c];
-  const bool tangent = type == ROW_CONTACT_ELLIPTIC && sub > 0 && has_solref(custom);
+  const bool tangent = in_cone(type) && sub > 0 && has_solref(custom);
   const real translation = translation_weight(m, b1) + translation_weight(m, b2);
   const real diagonal = type == ROW_CONTACT_PYRAMIDAL ? translation + mu * mu * translation : translation;
   return {tangent ? custom : m.cand_solref() + 2 * c, m.cand_solimp() + 5 * c, diagonal};
@@ -194,7 +194,7 @@ DEVICE real contact_share(const Model& m, int c, int type, int sub) {
   const real* friction = m.cand_friction() + 5 * c;
   const real impratio = max_(MJMINVAL, m.opt_impratio()[0]), first2 = friction[0] * friction[0];
   if (type == ROW_CONTACT_PYRAMIDAL) return divide_(2 * first2, impratio);
-  if (type != ROW_CONTACT_ELLIPTIC || sub == 0) return 1;
+  if (!in_cone(type) || sub == 0) return 1;
   return divide_(first2, impratio * friction[sub - 1] * friction[sub - 1]);
 }
 
@@ -230,7 +230,7 @@ DEVICE void every_row(const Model& m, const real* qpos, const real* qvel, const 
   LANE_FOR(r, frictions) efc_margin[r] = 0;
   const int limits = limit_rows(m, frictions, qpos, ten_length, ten_J, jacobian, efc_pos, efc_margin, efc_type, efc_id);
   // (3) rows that exist
-  contact_addresses<true>(m, limits, ncon[0], contact_dist, contact_cand, contact_efc_address, efc_pos, efc_margin,
+  contact_addresses<HAS_CONES>(m, limits, ncon[0], contact_dist, contact_cand, contact_efc_address, efc_pos, efc_margin,
                           efc_type, efc_id);
   lane_sync();
 #if LANES == 1 && !SIMENGINE_GPU

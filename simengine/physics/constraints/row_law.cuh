@@ -10,7 +10,14 @@
 //   N = mu x_0   U_i = friction_i x_i   T = |U|   mu = friction_1 / sqrt(impratio)
 #pragma once
 
-#define MAX_CONE_ROWS 6
+// Whether the model may have elliptic cones. Kernels for models without them are compiled without their code; of the
+// second derivatives of a row they have one word.
+#ifndef HAS_CONES
+#define HAS_CONES 1
+#endif
+#define MAX_CONE_ROWS (HAS_CONES ? 6 : 1)
+
+DEVICE bool in_cone(int type) { return HAS_CONES && type == ROW_CONTACT_ELLIPTIC; }
 
 // The constraint rows of a world.
 struct Rows {
@@ -26,7 +33,7 @@ struct Rows {
 // Number of rows whose cost depends on them jointly and whose first row is r: the dimension of an elliptic cone, 1 for
 // a row outside cones, and 0 if r is a later row of its cone.
 DEVICE int rows_together(const Model& m, const Rows& rows, int r) {
-  if (rows.type[r] != ROW_CONTACT_ELLIPTIC) return 1;
+  if (!in_cone(rows.type[r])) return 1;
   return rows.address[rows.id[r]] == r ? m.cand_rows()[rows.cand[rows.id[r]]] : 0;
 }
 
@@ -130,7 +137,7 @@ DEVICE real cost_of_cone(const Rows& rows, int r, int dim, const Cone& cone, con
 // if not null, receives the second derivatives: MAX_CONE_ROWS words per row, of which a row outside a cone uses the
 // first.
 DEVICE real row_law(const Model& m, const Rows& rows, int r, int dim, const real* x, real* force, real* weight) {
-  if (rows.type[r] != ROW_CONTACT_ELLIPTIC) return scalar_law(rows, r, x[0], force, weight);
+  if (!in_cone(rows.type[r])) return scalar_law(rows, r, x[0], force, weight);
   const Cone cone = cone_at(m, rows, r, dim, x);
   const Sliding sliding = sliding_at(cone, x);
   for (int i = 0; i < dim; ++i) row_of_cone(rows, r, dim, i, cone, sliding, x, force, weight);
@@ -140,7 +147,7 @@ DEVICE real row_law(const Model& m, const Rows& rows, int r, int dim, const real
 // The share of row r in row_law, where every row of a cone has a lane of its own: its force and second derivatives, and
 // the cost of its cone if it is the first row. Arrays are those of all rows.
 DEVICE real law_of_row(const Model& m, const Rows& rows, int r, const real* jar, real* force, real* weight) {
-  if (rows.type[r] != ROW_CONTACT_ELLIPTIC) {
+  if (!in_cone(rows.type[r])) {
     return scalar_law(rows, r, jar[r], force + r, weight ? weight + MAX_CONE_ROWS * r : (real*)0);
   }
   const int id = rows.id[r], first = rows.address[id], dim = m.cand_rows()[rows.cand[id]];
@@ -154,7 +161,7 @@ DEVICE real law_of_row(const Model& m, const Rows& rows, int r, const real* jar,
 
 // The second derivative with respect to the residual of row r itself.
 DEVICE real own_weight(const Rows& rows, int r, const real* weight) {
-  const bool cone = rows.type[r] == ROW_CONTACT_ELLIPTIC;
+  const bool cone = in_cone(rows.type[r]);
   return weight[MAX_CONE_ROWS * r + (cone ? r - rows.address[rows.id[r]] : 0)];
 }
 
@@ -196,7 +203,7 @@ struct LineLaw {
 DEVICE void put_line(const Model& m, const Rows& rows, int r, const real* jar, const real* jv, real* line) {
   const int dim = rows_together(m, rows, r), type = rows.type[r];
   const real* D = rows.D + r;
-  if (type != ROW_CONTACT_ELLIPTIC) {
+  if (!in_cone(type)) {
     line[LINE_KIND] = type == ROW_EQUALITY ? LINE_ALWAYS : type <= ROW_FRICTION_TENDON ? LINE_FRICTION : LINE_PUSH;
     line[LINE_D] = D[0];
     line[LINE_D + 1] = rows.frictionloss[r];
@@ -248,17 +255,29 @@ DEVICE LineLaw cone_line_law(const real* line, real alpha) {
           Dm * (abs_(N) + mu * T) * (abs_(line[LINE_N + 1]) + mu * abs_(rate))};
 }
 
-// First and second derivative with respect to alpha of the cost at jar + alpha jv; `line` is from put_line.
+// First and second derivative with respect to alpha of the cost of a row outside cones at jar + alpha jv.
+DEVICE LineLaw scalar_line_law(bool friction, bool push, real D, real loss, real jar, real jv, real alpha) {
+  const real x = fma_(alpha, jv, jar), rate = D * jv;
+  if (friction && !(abs_(D * x) < loss)) {
+    const real pull = x < 0 ? -jv * loss : jv * loss;
+    return {pull, R(0.0), abs_(pull)};
+  }
+  if (push && !(x < 0)) return {0, 0, 0};
+  return {rate * x, rate * jv, abs_(rate) * (abs_(x) + abs_(jar))};
+}
+
+// The same of row r; without cones nothing needs to be put before.
+DEVICE LineLaw row_line_law(const Rows& rows, int r, const real* jar, const real* jv, real alpha) {
+  const int type = rows.type[r];
+  const bool push = type > ROW_FRICTION_TENDON, friction = !push && type != ROW_EQUALITY;
+  return scalar_line_law(friction, push, rows.D[r], rows.frictionloss[r], jar[r], jv[r], alpha);
+}
+
+// The same of a row, or of a cone; `line` is from put_line.
 DEVICE LineLaw line_law(const real* line, real alpha) {
   const real kind = line[LINE_KIND];
   if (kind == LINE_NONE) return {0, 0, 0};
   if (kind == LINE_CONE) return cone_line_law(line, alpha);
-  const real D = line[LINE_D], loss = line[LINE_D + 1], jar = line[LINE_D + 2], jv = line[LINE_D + 3];
-  const real x = fma_(alpha, jv, jar), rate = D * jv;
-  if (kind == LINE_FRICTION && !(abs_(D * x) < loss)) {
-    const real pull = x < 0 ? -jv * loss : jv * loss;
-    return {pull, R(0.0), abs_(pull)};
-  }
-  if (kind == LINE_PUSH && !(x < 0)) return {0, 0, 0};
-  return {rate * x, rate * jv, abs_(rate) * (abs_(x) + abs_(jar))};
+  return scalar_line_law(kind == LINE_FRICTION, kind == LINE_PUSH, line[LINE_D], line[LINE_D + 1], line[LINE_D + 2],
+                         line[LINE_D + 3], alpha);
 }

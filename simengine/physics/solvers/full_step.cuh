@@ -11,7 +11,7 @@
 
 // Has the cost of row r, or of the cone whose first row is r, the same second derivatives all along a full step?
 DEVICE bool is_quadratic(const Model& m, const Rows& rows, int r, int dim, const real* jar, const real* jv) {
-  if (rows.type[r] != ROW_CONTACT_ELLIPTIC) {
+  if (!in_cone(rows.type[r])) {
     const real x = jar[0] + jv[0];
     const Zone before = scalar_zone(rows, r, jar[0]);
     return before == scalar_zone(rows, r, x) && (before != BETWEEN || (jar[0] < 0) == (x < 0));

@@ -134,7 +134,8 @@ typedef LineLaw LineSums;
 
 // Exact minimiser along a line: Newton's method on the derivative, which is increasing, safeguarded by a bracket.
 // `linear` and `quadratic` are the derivatives of the inertial cost at the start of the line. It ends where the
-// derivative is within `tolerance`, or is rounding. `lines` is scratch, MAX_CONE_ROWS words for each row.
+// derivative is within `tolerance`, or is rounding. `lines` is scratch, MAX_CONE_ROWS words for each row; without cones
+// it is not used.
 DEVICE real primal_line_search(const Model& m, const Rows& rows, const real* jar, const real* jv, real linear,
                                real quadratic, real tolerance, real* lines) {
 #ifdef PLAIN_ROWS
@@ -145,7 +146,9 @@ DEVICE real primal_line_search(const Model& m, const Rows& rows, const real* jar
   if (cones) put_cone_lines(*rows.cones, jar, jv, cone_lines);
   if (!plain)
 #endif
-    LANE_FOR(r, rows.n) put_line(m, rows, r, jar + r, jv + r, lines + MAX_CONE_ROWS * r);
+  {
+    LANE_FOR(r, HAS_CONES ? rows.n : 0) put_line(m, rows, r, jar + r, jv + r, lines + MAX_CONE_ROWS * r);
+  }
   lane_sync();
   real low = 0, high = -1, alpha = 1;
   ROLLED for (int iteration = 0; iteration < m.opt_ls_iterations(); ++iteration) {
@@ -158,7 +161,8 @@ DEVICE real primal_line_search(const Model& m, const Rows& rows, const real* jar
     const int prepared = rows.n;
 #endif
     LANE_FOR(r, prepared) {
-      const LineLaw law = line_law(lines + MAX_CONE_ROWS * r, alpha);
+      const LineLaw law =
+          HAS_CONES ? line_law(lines + MAX_CONE_ROWS * r, alpha) : row_line_law(rows, r, jar, jv, alpha);
       add_row(sum.first, r, law.first);
       add_row(sum.second, r, law.second);
       add_row(sum.size, r, law.size);

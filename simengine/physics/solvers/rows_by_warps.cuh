@@ -86,12 +86,16 @@ DEVICE void sum_parts(const Model& m, const Rows& rows, const real* weight, int 
       if (next % SOLVER_WARPS != share) continue;
       const int from = lowest_bit(left), dim = warp_get_int(own_dim, from), r = first + from;
       const real *J = rows.J + size_t(r) * stride, *w = weight + MAX_CONE_ROWS * r;
+#if HAS_CONES
       switch (dim) {
         case 1: add_together<1>(parts, J, stride, w); break;
         case 3: add_together<3>(parts, J, stride, w); break;
         case 4: add_together<4>(parts, J, stride, w); break;
         default: add_together<6>(parts, J, stride, w);
       }
+#else
+      add_together<1>(parts, J, stride, w);
+#endif
     }
   }
 }

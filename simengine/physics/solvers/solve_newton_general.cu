@@ -5,7 +5,7 @@
 DEVICE real weighted_entry(const Model& m, const Rows& rows, int r, const real* weight, int i) {
   const int stride = m.nvp();
   const real* w = weight + MAX_CONE_ROWS * r;
-  if (rows.type[r] != ROW_CONTACT_ELLIPTIC) return w[0] * rows.J[r * stride + i];
+  if (!in_cone(rows.type[r])) return w[0] * rows.J[r * stride + i];
   const int contact = rows.id[r], first = rows.address[contact], dim = m.cand_rows()[rows.cand[contact]];
   real sum = 0;
   OVERLAPPED for (int k = 0; k < dim; ++k) sum = fma_(w[k], rows.J[(first + k) * stride + i], sum);
@@ -17,7 +17,7 @@ DEVICE real weighted_entry(const Model& m, const Rows& rows, int r, const real* 
 DEVICE Lanes weighted_part(const Model& m, const Rows& rows, int r, const real* weight, Lanes row,
                            const PaddedMatrix& H, int q) {
   const real* w = weight + MAX_CONE_ROWS * r;
-  if (rows.type[r] != ROW_CONTACT_ELLIPTIC) return every(w[0]) * row;
+  if (!in_cone(rows.type[r])) return every(w[0]) * row;
   const int first = rows.address[rows.id[r]], dim = m.cand_rows()[rows.cand[rows.id[r]]], stride = m.nvp();
   Lanes sum = {};
   for (int k = 0; k < dim; ++k) {
@@ -156,7 +156,7 @@ DEVICE real newton_direction(const Model& m, const Rows& rows, real* search, con
 #if defined(MATRIX_ROWS) || defined(BRANCH_ROWS)
   const auto term = [&](int r) {
     const int type = rows.type[r], dof = type == ROW_FRICTION_DOF ? rows.id[r] : -1;
-    const bool mixes = type == ROW_CONTACT_ELLIPTIC && mixes_rows(m, rows, r, weight);
+    const bool mixes = in_cone(type) && mixes_rows(m, rows, r, weight);
 #ifdef BRANCH_ROWS
     return RowTerm{force[r], own_weight(rows, r, weight), mixes, -1, few_dofs(m, type, rows.id[r])};
 #endif

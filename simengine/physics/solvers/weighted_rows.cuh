@@ -12,7 +12,7 @@ struct WeightedRow {
 
 DEVICE WeightedRow weighted_row(const Model& m, const Rows& rows, int r, const real* weight) {
   const int type = rows.type[r], id = rows.id[r];
-  const bool cone = type == ROW_CONTACT_ELLIPTIC && mixes_rows(m, rows, r, weight);
+  const bool cone = in_cone(type) && mixes_rows(m, rows, r, weight);
 #ifdef UNIT_ISLAND
   const bool named = false;  // the row has the number of the dof in the world
 #else
@@ -54,7 +54,7 @@ DEVICE void reg_add_weighted(const Model& m, const Rows& rows, const real* weigh
       if (left) next = entry(lowest_bit(left));
       const int cone = lane_get_int(own.cone, from);
       real c = lane_get(own.weight, from) * v;
-      if (cone >= 0) {
+      if (HAS_CONES && cone >= 0) {
         const int dim = lane_get_int(own.dim, from);
         c = 0;
         const real *w = weight + MAX_CONE_ROWS * r, *column = rows.J + cone * stride + (i < stride ? i : 0);
