@@ -100,27 +100,51 @@ DEVICE void subtract_and_turn(real* h, const real* column, int k, int end, const
   for (int e = 0; e < 4; ++e) h[SIZE - 4 + e] = done[e];
 }
 
-// Solve U x = y, where row i of U, whose first entries are not used, is in h of lane i of a warp, and y is divided by
-// the pivots.
-template <int SIZE>
-DEVICE real back_substitute(const real* h, real y, real inverse) {
+// Solve for four unknowns from row k on, of which `entry` are the columns in the lane's row. Every lane computes them by
+// itself.
+DEVICE real substitute_four(const real* entry, int k, real y, real inverse) {
   const int i = warp_lane();
+  real a[4], x[4];
 #pragma unroll
-  for (int k = SIZE - 4; k >= 0; k -= 4) {
-    real a[4], x[4];
-#pragma unroll
-    for (int c = 0; c < 4; ++c) {
-      a[c] = i < k + c ? -(h[k + c] * inverse) : R(0.0);
-      x[c] = warp_get(y, k + c);
-    }
-    // every lane computes the four unknowns by itself
-#pragma unroll
-    for (int c = 3; c >= 0; --c) {
-      y = fma_(a[c], x[c], y);
-#pragma unroll
-      for (int r = c - 1; r >= 0; --r) x[r] = fma_(warp_get(a[c], k + r), x[c], x[r]);
-    }
+  for (int c = 0; c < 4; ++c) {
+    a[c] = i < k + c ? -(entry[c] * inverse) : R(0.0);
+    x[c] = warp_get(y, k + c);
   }
+#pragma unroll
+  for (int c = 3; c >= 0; --c) {
+    y = fma_(a[c], x[c], y);
+#pragma unroll
+    for (int r = c - 1; r >= 0; --r) x[r] = fma_(warp_get(a[c], k + r), x[c], x[r]);
+  }
+  return y;
+}
+
+// Turn a row back by so many entries: the last ones become the first.
+template <int SIZE, int BY>
+DEVICE void turn_back(real* h) {
+  real last[BY];
+#pragma unroll
+  for (int e = 0; e < BY; ++e) last[e] = h[SIZE - BY + e];
+#pragma unroll
+  for (int j = SIZE - 1; j >= BY; --j) h[j] = h[j - BY];
+#pragma unroll
+  for (int e = 0; e < BY; ++e) h[e] = last[e];
+}
+
+// Solve U x = y, where row i of U, whose first entries are not used, is in h of lane i of a warp, and y is divided by
+// the pivots. Long rows are turned in a loop, eight entries at a time, because of instruction fetch.
+template <int SIZE>
+DEVICE real back_substitute(real* h, real y, real inverse) {
+  if (SIZE > 8 && SIZE % 8 == 0) {
+    ROLLED for (int k = SIZE - 8; k >= 0; k -= 8) {
+      turn_back<SIZE, 8>(h);
+      y = substitute_four(h + 4, k + 4, y, inverse);
+      y = substitute_four(h, k, y, inverse);
+    }
+    return y;
+  }
+#pragma unroll
+  for (int k = SIZE - 4; k >= 0; k -= 4) y = substitute_four(h + k, k, y, inverse);
   return y;
 }
 #endif
