@@ -58,6 +58,132 @@ DEVICE void kinematics_body(const Model& m, int body, const real* qpos, const re
   for (int i = 0; i < 4; ++i) xquat[4 * body + i] = quat[i];
 }
 
+#if LANES > 1
+// Lanes share the joints before and after the frames are found: what a joint turns by needs no parent, and nothing
+// waits for anchors and axes. Only what a body takes from its parent is done level by level, where few lanes have a
+// body. Each number sees the same operations as in kinematics_body.
+
+// How far joint j, not a free one, has turned, or in the first word, slid.
+DEVICE void joint_motion(const Model& m, int j, const real* qpos, real* motion) {
+  const int adr = m.jnt_qposadr()[j];
+  if (m.jnt_type()[j] == JNT_BALL) {
+    for (int i = 0; i < 4; ++i) motion[i] = qpos[adr + i];
+    normalize4(motion);
+    return;
+  }
+  const real moved = qpos[adr] - m.qpos0()[adr];
+  motion[0] = moved;
+  if (m.jnt_type()[j] != JNT_SLIDE) quat_axis_angle(motion, m.jnt_axis() + 3 * j, moved);
+}
+
+// Frame of a body as its parent holds it.
+DEVICE void held_frame(const Model& m, int body, const real* xpos, const real* xquat, real* pos, real* quat) {
+  const int parent = m.body_parentid()[body];
+  quat_rotate(pos, xquat + 4 * parent, m.body_pos() + 3 * body);
+  for (int i = 0; i < 3; ++i) pos[i] += xpos[3 * parent + i];
+  quat_mul(quat, xquat + 4 * parent, m.body_quat() + 4 * body);
+}
+
+// Move a frame by joint j.
+DEVICE void move_frame(const Model& m, int j, const real* motion, real* pos, real* quat) {
+  if (m.jnt_type()[j] == JNT_SLIDE) {
+    real axis[3];
+    quat_rotate(axis, quat, m.jnt_axis() + 3 * j);
+    for (int i = 0; i < 3; ++i) pos[i] = fma_(axis[i], motion[0], pos[i]);
+    return;
+  }
+  const real* at = m.jnt_pos() + 3 * j;
+  if (at[0] == 0 && at[1] == 0 && at[2] == 0) {  // most joints: what is added and subtracted below is zero
+    for (int i = 0; i < 3; ++i) pos[i] += R(0.0);
+    quat_mul(quat, quat, motion);
+    return;
+  }
+  real anchor[3], arm[3];
+  quat_rotate(anchor, quat, at);
+  quat_mul(quat, quat, motion);
+  quat_rotate(arm, quat, at);
+  for (int i = 0; i < 3; ++i) pos[i] = (anchor[i] + pos[i]) - arm[i];
+}
+
+// World frame of one body; the motion of joint j is in xanchor[j] and the first word of xaxis[j].
+DEVICE void moved_frame(const Model& m, int body, const real* qpos, const real* mocap_pos, const real* mocap_quat,
+                        const real* xanchor, const real* xaxis, real* xpos, real* xquat) {
+  const int jntadr = m.body_jntadr()[body], jntnum = m.body_jntnum()[body];
+  real pos[3], quat[4];
+  if (jntnum && m.jnt_type()[jntadr] == JNT_FREE) {
+    const real* q = qpos + m.jnt_qposadr()[jntadr];
+    for (int i = 0; i < 3; ++i) pos[i] = q[i];
+    for (int i = 0; i < 4; ++i) quat[i] = q[3 + i];
+  } else if (m.nmocap() && m.body_mocapid()[body] >= 0) {
+    const int id = m.body_mocapid()[body];
+    for (int i = 0; i < 3; ++i) pos[i] = mocap_pos[3 * id + i];
+    for (int i = 0; i < 4; ++i) quat[i] = mocap_quat[4 * id + i];
+  } else {
+    held_frame(m, body, xpos, xquat, pos, quat);
+    ROLLED for (int j = jntadr; j < jntadr + jntnum; ++j) {
+      const real motion[4] = {xanchor[3 * j], xanchor[3 * j + 1], xanchor[3 * j + 2], xaxis[3 * j]};
+      move_frame(m, j, motion, pos, quat);
+    }
+  }
+  normalize4(quat);
+  for (int i = 0; i < 3; ++i) xpos[3 * body + i] = pos[i];
+  for (int i = 0; i < 4; ++i) xquat[4 * body + i] = quat[i];
+}
+
+// Anchor and axis of joint j.
+DEVICE void joint_frame(const Model& m, int j, const real* qpos, const real* xpos, const real* xquat, real* anchor,
+                        real* axis) {
+  const int body = m.jnt_bodyid()[j];
+  if (m.jnt_type()[j] == JNT_FREE) {
+    for (int i = 0; i < 3; ++i) {
+      anchor[i] = xpos[3 * body + i];
+      axis[i] = m.jnt_axis()[3 * j + i];
+    }
+    return;
+  }
+  real pos[3], quat[4], motion[4];
+  held_frame(m, body, xpos, xquat, pos, quat);
+  ROLLED for (int k = m.body_jntadr()[body]; k < j; ++k) {
+    joint_motion(m, k, qpos, motion);
+    move_frame(m, k, motion, pos, quat);
+  }
+  quat_rotate(anchor, quat, m.jnt_pos() + 3 * j);
+  quat_rotate(axis, quat, m.jnt_axis() + 3 * j);
+  for (int i = 0; i < 3; ++i) anchor[i] += pos[i];
+}
+#endif
+
+// (2) body frames, parents before children, and (3) anchors and axes of joints
+DEVICE void body_frames(const Model& m, const real* qpos, const real* mocap_pos, const real* mocap_quat, real* xpos,
+                        real* xquat, real* xanchor, real* xaxis) {
+#if LANES > 1
+  LANE_FOR(j, m.njnt()) {
+    if (m.jnt_type()[j] == JNT_FREE) continue;
+    real motion[4] = {0, 0, 0, 0};
+    joint_motion(m, j, qpos, motion);
+    for (int i = 0; i < 3; ++i) xanchor[3 * j + i] = motion[i];
+    xaxis[3 * j] = motion[3];
+  }
+  lane_sync();
+#endif
+  ROLLED for (int level = 0; level < m.nlevel(); ++level) {
+    const int begin = m.level_adr()[level], end = m.level_adr()[level + 1];
+    LANE_FOR(k, end - begin) {
+      const int body = m.level_body()[begin + k];
+#if LANES > 1
+      moved_frame(m, body, qpos, mocap_pos, mocap_quat, xanchor, xaxis, xpos, xquat);
+#else
+      kinematics_body(m, body, qpos, mocap_pos, mocap_quat, xpos, xquat, xanchor, xaxis);
+#endif
+    }
+    lane_sync();
+  }
+#if LANES > 1
+  LANE_FOR(j, m.njnt()) joint_frame(m, j, qpos, xpos, xquat, xanchor + 3 * j, xaxis + 3 * j);
+  lane_sync();
+#endif
+}
+
 DEVICE void kinematics(const Model& m, const real* qpos, const real* mocap_pos, const real* mocap_quat, real* xpos,
                        real* xquat, real* xmat, real* xipos, real* ximat, real* xanchor, real* xaxis, real* geom_xpos,
                        real* geom_xmat) {
@@ -67,14 +193,7 @@ DEVICE void kinematics(const Model& m, const real* qpos, const real* mocap_pos, 
     xquat[i] = i == 0;
   }
   lane_sync();
-  // (2) body frames, parents before children
-  ROLLED for (int level = 0; level < m.nlevel(); ++level) {
-    const int begin = m.level_adr()[level], end = m.level_adr()[level + 1];
-    LANE_FOR(k, end - begin) {
-      kinematics_body(m, m.level_body()[begin + k], qpos, mocap_pos, mocap_quat, xpos, xquat, xanchor, xaxis);
-    }
-    lane_sync();
-  }
+  body_frames(m, qpos, mocap_pos, mocap_quat, xpos, xquat, xanchor, xaxis);
   // (4) matrices, inertial and geom frames, fixed in their bodies
   LANE_FOR(b, m.nbody()) {
     real quat[4], offset[3];

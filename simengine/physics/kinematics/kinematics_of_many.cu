@@ -22,13 +22,7 @@ DEVICE void kinematics_of_many(const Model& m, const real* qpos, const real* moc
     xquat[i] = i == 0;
   }
   lane_sync();
-  ROLLED for (int level = 0; level < m.nlevel(); ++level) {
-    const int begin = m.level_adr()[level], end = m.level_adr()[level + 1];
-    LANE_FOR(k, end - begin) {
-      kinematics_body(m, m.level_body()[begin + k], qpos, mocap_pos, mocap_quat, xpos, xquat, xanchor, xaxis);
-    }
-    lane_sync();
-  }
+  body_frames(m, qpos, mocap_pos, mocap_quat, xpos, xquat, xanchor, xaxis);
   LANE_FOR(b, m.nbody()) {
     real quat[4], offset[3];
     quat_to_mat(xmat + 9 * b, xquat + 4 * b);
