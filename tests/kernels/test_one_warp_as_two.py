@@ -133,7 +133,7 @@ def test_one_warp_has_the_bits_of_two_with_four_rows_in_a_lane(cone: str) -> Non
     ("there", "here"),
     [
         ("const bool of_second = row & LANES;", "const bool of_second = false;"),
-        ("next % SOLVER_WARPS != share", "(next + 1) % SOLVER_WARPS != share"),
+        ("number % SOLVER_WARPS == share", "(number + 1) % SOLVER_WARPS == share"),
         ("first = part * share,", "first = part * (1 - share),"),
     ],
 )

@@ -111,6 +111,7 @@ int lane_scan(int x, int* total) {
   return before;
 }
 int lowest_bit(unsigned x) { return __builtin_ffs(int(x)) - 1; }
+int bit_count(unsigned x) { return __builtin_popcount(x); }
 int highest_bit(unsigned x) { return 31 - __builtin_clz(x); }
 unsigned high_product(unsigned x, unsigned y) { return unsigned((unsigned long long)(x) * y >> 32); }
 #define __popc __builtin_popcount

@@ -1,5 +1,5 @@
 // Worlds of many rows and few dofs, solved by several warps: the Newton direction, and the sum of the rows' forces. The
-// warps share the rows. Lanes have parts of the Hessian's lower triangle in registers: four columns of a row each.
+// warps share the rows. Lanes have squares of the Hessian's lower triangle in registers.
 //
 // A single warp may do this as SOLVER_WARPS warps would, with the same bits: it takes the share of one after that of
 // another.
@@ -10,57 +10,65 @@
 // The share of the rows that is number k of this warp's.
 DEVICE int warp_share(int k) { return SHARES_OF_A_WARP > 1 ? k : warp_index(); }
 
-#define MOST_PARTS_OF_ROWS (SOLVER_DOFS <= 8 ? 12 : SOLVER_DOFS <= 16 ? 40 : 144)
-#define LANE_PARTS ((MOST_PARTS_OF_ROWS + WARP_LANES - 1) / WARP_LANES)
+#define MOST_SQUARES (SOLVER_DOFS <= 8 ? 3 : SOLVER_DOFS <= 16 ? 10 : 36)
+#define LANE_SQUARES ((MOST_SQUARES + WARP_LANES - 1) / WARP_LANES)
+#define MOST_DOFS_OF_ONE_SQUARE 28  // up to which no lane has more than one, if there are 32 lanes
 
-// Row and first column of a part; row -1 beyond the last.
-struct RowPart {
+// First row and first column of a square of 4 x 4 entries. Lanes without one compute the first and do not keep it.
+struct Square {
   int row, column;
+  bool there;
 };
 
-// Part b of the lower triangle of n rows: rows 4 g to 4 g + 3 have g + 1 parts each.
-DEVICE RowPart row_part(int b, int n) {
+// Square b of the lower triangle of n rows: rows 4 g to 4 g + 3 have g + 1 squares.
+DEVICE Square square_at(int b, int n) {
   int g = 0;
-  ROLLED while (2 * (g + 1) * (g + 2) <= b) ++g;
-  const int rest = b - 2 * g * (g + 1), row = 4 * g + rest / (g + 1);
-  return {row < n ? row : -1, 4 * (rest % (g + 1))};
+  UNROLLED for (int k = 1; k < 8; ++k) g += b >= k * (k + 1) / 2;
+  const int row = 4 * g, column = 4 * (b - g * (g + 1) / 2);
+  const bool there = b < MOST_SQUARES && row < n;
+  return {there ? row : 0, there ? column : 0, there};
 }
 
-// The parts of a lane.
-struct LaneParts {
-  RowPart at[LANE_PARTS];
-  real sum[LANE_PARTS][4];
+// The squares of a lane.
+struct LaneSquares {
+  Square at[LANE_SQUARES];
+  real sum[LANE_SQUARES][4][4];
 };
 
-DEVICE LaneParts parts_of_lane(int n) {
-  LaneParts parts;
-  UNROLLED for (int s = 0; s < LANE_PARTS; ++s) parts.at[s] = row_part(s * WARP_LANES + warp_lane(), n);
-  return parts;
+DEVICE LaneSquares squares_of_lane(int n) {
+  LaneSquares squares;
+  UNROLLED for (int s = 0; s < LANE_SQUARES; ++s) squares.at[s] = square_at(s * WARP_LANES + warp_lane(), n);
+  return squares;
+}
+
+// Add u v' to a square.
+DEVICE void add_square(real sum[4][4], const real* u, const Vec4& v) {
+  UNROLLED for (int i = 0; i < 4; ++i) {
+    sum[i][0] = fma_(u[i], v.x, sum[i][0]);
+    sum[i][1] = fma_(u[i], v.y, sum[i][1]);
+    sum[i][2] = fma_(u[i], v.z, sum[i][2]);
+    sum[i][3] = fma_(u[i], v.w, sum[i][3]);
+  }
 }
 
 // Add rows r to r + DIM - 1 of J, which belong together: J' W J, with W in the rows' weights.
-template <int DIM>
-DEVICE void add_together(LaneParts* parts, const real* J, int stride, const real* weight) {
-  real w[DIM][DIM];
-  UNROLLED for (int k = 0; k < DIM; ++k) {
-    UNROLLED for (int l = 0; l < DIM; ++l) w[k][l] = weight[MAX_CONE_ROWS * k + l];
-  }
-  UNROLLED for (int s = 0; s < LANE_PARTS; ++s) {
-    const RowPart at = parts->at[s];
-    if (at.row < 0) continue;
-    real c[DIM];
-    Vec4 v[DIM];
+template <int DIM, int SQUARES>
+DEVICE void add_together(LaneSquares* squares, const real* J, int stride, const real* weight) {
+  UNROLLED for (int s = 0; s < SQUARES; ++s) {
+    const Square at = squares->at[s];
+    Vec4 c[DIM];
+    UNROLLED for (int k = 0; k < DIM; ++k) c[k] = broadcast4(J + k * stride + at.row);
     UNROLLED for (int k = 0; k < DIM; ++k) {
-      c[k] = J[k * stride + at.row];
-      v[k] = broadcast4(J + k * stride + at.column);
-    }
-    UNROLLED for (int k = 0; k < DIM; ++k) {
-      real u = w[k][0] * c[0];
-      UNROLLED for (int l = 1; l < DIM; ++l) u = fma_(w[k][l], c[l], u);
-      parts->sum[s][0] = fma_(u, v[k].x, parts->sum[s][0]);
-      parts->sum[s][1] = fma_(u, v[k].y, parts->sum[s][1]);
-      parts->sum[s][2] = fma_(u, v[k].z, parts->sum[s][2]);
-      parts->sum[s][3] = fma_(u, v[k].w, parts->sum[s][3]);
+      const real* w = weight + MAX_CONE_ROWS * k;
+      const Vec4 v = broadcast4(J + k * stride + at.column);
+      real u[4] = {w[0] * c[0].x, w[0] * c[0].y, w[0] * c[0].z, w[0] * c[0].w};
+      UNROLLED for (int l = 1; l < DIM; ++l) {
+        u[0] = fma_(w[l], c[l].x, u[0]);
+        u[1] = fma_(w[l], c[l].y, u[1]);
+        u[2] = fma_(w[l], c[l].z, u[2]);
+        u[3] = fma_(w[l], c[l].w, u[3]);
+      }
+      add_square(squares->sum[s], u, v);
     }
   }
 }
@@ -72,29 +80,34 @@ DEVICE bool have_weight(const real* weight, int dim) {
   return there;
 }
 
-// The sums of J' W J over a share of the rows: every WARPS-th of the rows, or cones, that have a weight.
-DEVICE void sum_parts(const Model& m, const Rows& rows, const real* weight, int share, LaneParts* parts) {
+// The sums of J' W J over a share of the rows: every WARPS-th of the rows, or cones, that have a weight. Lanes have up to
+// SQUARES squares.
+template <int SQUARES>
+DEVICE void sum_squares(const Model& m, const Rows& rows, const real* weight, int share, LaneSquares* squares) {
   const int stride = m.nvp();
-  UNROLLED for (int s = 0; s < LANE_PARTS; ++s) {
-    UNROLLED for (int q = 0; q < 4; ++q) parts->sum[s][q] = 0;
+  UNROLLED for (int s = 0; s < SQUARES; ++s) {
+    UNROLLED for (int e = 0; e < 16; ++e) squares->sum[s][e / 4][e % 4] = 0;
   }
-  int next = 0;  // number of the row or cone
+  int before = 0;  // rows or cones with a weight before those that lanes look at
   ROLLED for (int first = 0; first < rows.n; first += WARP_LANES) {
     const int own = first + warp_lane(), own_dim = own < rows.n ? rows_together(m, rows, own) : 0;
-    unsigned left = warp_ballot(own_dim && have_weight(weight + MAX_CONE_ROWS * own, own_dim));
-    ROLLED for (; left; left &= left - 1, ++next) {
-      if (next % SOLVER_WARPS != share) continue;
-      const int from = lowest_bit(left), dim = warp_get_int(own_dim, from), r = first + from;
-      const real *J = rows.J + size_t(r) * stride, *w = weight + MAX_CONE_ROWS * r;
+    const bool weighs = own_dim && have_weight(weight + MAX_CONE_ROWS * own, own_dim);
+    const unsigned all = warp_ballot(weighs);
+    const int number = before + bit_count(all & ((1u << warp_lane()) - 1));
+    before += bit_count(all);
+    unsigned left = warp_ballot(weighs && number % SOLVER_WARPS == share);
+    ROLLED for (; left; left &= left - 1) {
+      const int from = lowest_bit(left), r = first + from;
+      const real *J = rows.J + r * stride, *w = weight + MAX_CONE_ROWS * r;
 #if HAS_CONES
-      switch (dim) {
-        case 1: add_together<1>(parts, J, stride, w); break;
-        case 3: add_together<3>(parts, J, stride, w); break;
-        case 4: add_together<4>(parts, J, stride, w); break;
-        default: add_together<6>(parts, J, stride, w);
+      switch (warp_get_int(own_dim, from)) {
+        case 1: add_together<1, SQUARES>(squares, J, stride, w); break;
+        case 3: add_together<3, SQUARES>(squares, J, stride, w); break;
+        case 4: add_together<4, SQUARES>(squares, J, stride, w); break;
+        default: add_together<6, SQUARES>(squares, J, stride, w);
       }
 #else
-      add_together<1>(parts, J, stride, w);
+      add_together<1, SQUARES>(squares, J, stride, w);
 #endif
     }
   }
@@ -107,21 +120,30 @@ DEVICE int in_triangle(int row, int column) { return row * (row + 1) / 2 + colum
 DEVICE void solve_by_warps(const Model& m, const Rows& rows, real* x, const real* M, const real* weight, const real* b,
                            real* H) {
   const int n = m.nv();
-  LaneParts parts = parts_of_lane(n);
+  LaneSquares squares = squares_of_lane(n);
   ROLLED for (int k = 0; k < SHARES_OF_A_WARP; ++k) {
-    sum_parts(m, rows, weight, warp_share(k), &parts);
+    if (LANE_SQUARES == 1 || n <= MOST_DOFS_OF_ONE_SQUARE) {
+      sum_squares<1>(m, rows, weight, warp_share(k), &squares);
+    } else {
+      sum_squares<LANE_SQUARES>(m, rows, weight, warp_share(k), &squares);
+    }
     // each entry of a share has one lane, so that only other warps wait
     ROLLED for (int w = 0; w < LANES / WARP_LANES; ++w) {
       if (w > 0) lane_sync();
       if (w != warp_index()) continue;
-      const bool first = k == 0 && w == 0;
-      UNROLLED for (int s = 0; s < LANE_PARTS; ++s) {
-        const RowPart at = parts.at[s];
-        const real* from = first ? M + at.row * n : H + in_triangle(at.row, 0);
-        real* to = H + in_triangle(at.row, 0);
-        UNROLLED for (int q = 0; q < 4; ++q) {
-          const int j = at.column + q;
-          if (at.row >= 0 && j <= at.row) to[j] = from[j] + parts.sum[s][q];
+      const bool start = k == 0 && w == 0;
+      UNROLLED for (int s = 0; s < LANE_SQUARES; ++s) {
+        if (s > 0 && n <= MOST_DOFS_OF_ONE_SQUARE) break;
+        const Square at = squares.at[s];
+        if (!at.there) continue;
+        UNROLLED for (int i = 0; i < 4; ++i) {
+          const int row = at.row + i;
+          if (row >= n) break;
+          real* to = H + in_triangle(row, at.column);
+          const real* from = start ? M + row * n + at.column : to;
+          UNROLLED for (int q = 0; q < 4; ++q) {
+            if (at.column + q <= row) to[q] = from[q] + squares.sum[s][i][q];
+          }
         }
       }
     }
