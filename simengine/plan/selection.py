@@ -184,15 +184,20 @@ class Selection:
             poses = catalogue.POSES_SITES if self._reads_sites else catalogue.POSES
             return (poses, catalogue.TENDONS_BY_BLOCK, *counts)
         if (self.culls or self.model.nsearch) and not works_in_blocks(self.model):
-            poses = catalogue.poses(general, self._reads_sites)
+            poses = self._poses
             if self.culls and not self.model.has_islands:
                 poses = catalogue.with_geoms_in_memory(poses)
             return (*fitting(self.model, poses), *self._searches)
         if self.counts_by_warp and general and not works_in_blocks(self.model):
-            return (*fitting(self.model, catalogue.poses(True, self._reads_sites)), catalogue.COUNTING_BY_WARP)
+            return (*fitting(self.model, self._poses), catalogue.COUNTING_BY_WARP)
         if self.merged:
             return catalogue.position_in_two(general, self._reads_sites)
         return fitting(self.model, catalogue.position(general, self._reads_sites))
+
+    @property
+    def _poses(self) -> Kernel:
+        """The kernel of positions alone. Without sites and tendons it has half of the code, and less scratch."""
+        return catalogue.poses(self._reads_sites or self.model.ntendon > 0, self._reads_sites)
 
     @property
     def _searches(self) -> tuple[Kernel, ...]:
