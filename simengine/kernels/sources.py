@@ -92,12 +92,19 @@ _LARGE_HEADERS = (
 )
 _CONVEX_HEADERS = (
     *("shape.cuh", "simplex.cuh", "prism.cuh", "simplex_vectors.cuh", "gjk.cuh", "descent.cuh", "polish.cuh"),
-    *("settle.cuh", "resting.cuh"),
+    *("settle.cuh", "on_prism.cuh", "resting.cuh"),
     *("polytope.cuh", "epa.cuh", "other_ways.cuh", "segment_cylinder.cuh", "solid.cuh", "polygon.cuh"),
     *("face_plane.cuh", "faces_in_vectors.cuh", "manifold.cuh"),
-    *("prisms_in_vectors.cuh", "ball_on_prism.cuh"),
+    *("prism_bounds.cuh", "prisms_in_vectors.cuh", "ball_on_prism.cuh"),
     "searches.cuh",
 )
+
+
+_BEHIND = {
+    "patch": ("patch.cuh",),
+    "hfield": ("patch.cuh", "hfield.cu"),
+}
+"""Files of functions that several bodies share, in their order, where a name stands for other files than its own."""
 
 
 def headers_after_model(*kernels: Kernel) -> tuple[str, ...]:
@@ -118,7 +125,8 @@ def _shared_sources(stages: Sequence[Stage]) -> list[Path]:
     """Files with functions that the bodies call: of the pair types that they tell apart, and of other stages."""
     names = [pair.name for stage in stages for pair in _told_apart(stage.collides)]
     names += [shared for stage in stages for shared in stage.shares]
-    return [path_of(f"{name}.cu") for name in dict.fromkeys(names)]
+    files = [file for name in names for file in _BEHIND.get(name, (f"{name}.cu",))]
+    return [path_of(file) for file in dict.fromkeys(files)]
 
 
 def stage_sources(*kernels: Kernel) -> list[Path]:

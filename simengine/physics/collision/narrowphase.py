@@ -3,7 +3,7 @@
 from simengine.model.pair_types import PAIR_TYPES
 from simengine.physics.stage import Stage
 
-_SHARES = {"hfield": ("convex",)}
+_SHARES = {"hfield": ("convex", "patch")}
 _READS = {"convex": ("search_near", "kept_contact"), "hfield": ("kept_prism",)}
 
 

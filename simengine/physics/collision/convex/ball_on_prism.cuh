@@ -1,9 +1,8 @@
-// The point of a prism of a height field that is nearest to the centre of a ball, without a search on the host. It is
-// on the upper face, on a side wall beside the centre, or on a vertical edge beside it: the nearest of these points. A
-// centre inside the prism is left to a search.
+// The point of a prism of a height field that is nearest to the centre of a ball, without a search. It is on the upper
+// face, on a side wall beside the centre, or on a vertical edge beside it: the nearest of these points. A centre inside
+// the prism is left to a search.
 #pragma once
 
-#if !SIMENGINE_GPU
 #define NEAR_CENTRE R(1e-3)  // relative to the radius: points nearer to a ball's centre leave the normal inexact
 
 DEVICE bool is_ball(const Shape& s) {
@@ -88,4 +87,3 @@ DEVICE int ball_on_prism(const real* corner, real base, real radius, real margin
   make_frame(out->frame);
   return 1;
 }
-#endif

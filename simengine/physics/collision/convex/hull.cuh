@@ -3,6 +3,7 @@
 // That finds the same vertex as a look at all, which the JAX form takes.
 #pragma once
 
+#define IS_PRISM (-SIMENGINE_GPU)  // on a GPU, in place of a side: six vertices, the upper ones last
 #define PACK_WORDS 16  // of four vertices and their places
 
 // Whether a look at a cell reads packs, and how many a model may have: more do not stay in the caches, and cost time.
@@ -19,7 +20,7 @@ struct Hull {
   int nvert;                         // 0 for geoms that are no meshes
   real extent;                       // distance of the farthest vertex [m]
   const int *cube_adr, *cube_vert;   // the cube map
-  int cube_side;                     // its cells along an edge of the cube, 0 if there is no map
+  int cube_side;                     // its cells along an edge of the cube, 0 if there is no map; IS_PRISM
 #if HAS_PACKS
   const int* pack;                   // the first pack of its first cell, or null
 #endif
@@ -237,15 +238,40 @@ DEVICE_CALL HullPoint farthest_in_packs(const int* packs, const int* cube_adr, c
   return best;
 }
 
+// The same of a prism, whose upper corners stand on the lower ones.
+DEVICE HullPoint farthest_of_prism(const real* vert, const real* dir) {
+  const bool upper = dir[2] > 0;
+  HullPoint best = {0, {vert[0], vert[1], upper ? vert[11] : vert[2]}};
+  real most = dot3(best.at, dir);
+  UNROLLED for (int k = 1; k < 3; ++k) {
+    const real at[3] = {vert[3 * k], vert[3 * k + 1], upper ? vert[3 * k + 11] : vert[3 * k + 2]};
+    const real along = dot3(at, dir);
+    const bool farther = along > most;
+    best.number = farther ? k : best.number;
+    for (int i = 0; i < 3; ++i) best.at[i] = farther ? at[i] : best.at[i];
+    most = farther ? along : most;
+  }
+  best.number += upper ? 3 : 0;
+  return best;
+}
+
 // The same of a hull without packs.
 DEVICE_APART HullPoint farthest_without_packs(const Hull h, real x, real y, real z) {
   const real dir[3] = {x, y, z};
+  if (h.cube_side == IS_PRISM) return farthest_of_prism(h.vert, dir);
   const int v = search_farthest(h, dir);
   return {v, {h.vert[3 * v], h.vert[3 * v + 1], h.vert[3 * v + 2]}};
 }
 
 // The vertex farthest along `dir`, and its place.
 DEVICE int farthest_point(const Hull& h, const real* dir, real* point) {
+#ifdef SEARCHES_PRISMS
+  if (h.cube_side == IS_PRISM) {
+    const HullPoint corner = farthest_of_prism(h.vert, dir);
+    for (int i = 0; i < 3; ++i) point[i] = corner.at[i];
+    return corner.number;
+  }
+#endif
   const HullPoint found =
       h.pack ? farthest_in_packs(h.pack, h.cube_adr, h.cube_vert, h.cube_side, dir[0], dir[1], dir[2])
              : farthest_without_packs(h, dir[0], dir[1], dir[2]);

@@ -5,19 +5,6 @@
 #pragma once
 
 #if !SIMENGINE_GPU
-// The unit normal of a prism's upper face, given its corners.
-DEVICE void face_upward(const real* corner, real* normal) {
-  real ab[3], ac[3];
-  for (int i = 0; i < 3; ++i) {
-    ab[i] = corner[3 + i] - corner[i];
-    ac[i] = corner[6 + i] - corner[i];
-  }
-  cross3(normal, ab, ac);
-  for (int i = 0; i < 2; ++i) normal[i] = normal[2] < 0 ? -normal[i] : normal[i];
-  normal[2] = abs_(normal[2]);
-  normalize3(normal);
-}
-
 struct UpperFace {
   real normal[3], w[3][3];  // the normal in the world's frame, and the support points along it
   int other;                // the vertex of the geom's hull, -1 if it has none

@@ -112,11 +112,6 @@ DEVICE bool is_over(const Model& m, const Shape& s, const Face& f, const real* a
   return true;
 }
 
-// What is known of two cores before a search.
-#define REST_UNKNOWN 0
-#define REST_APART 1  // they are farther apart than allowed
-#define REST_FOUND 2  // the contact is at a face
-
 // Two vertices of the flat part of a shape that may touch: the one farthest along `way`, and the next at the other end
 // of an edge. A third one would not tell the face that touches: in hulls, corners of a side may be on a line.
 DEVICE void low_vertices(const Model& m, const Shape& s, const real* way, int* low) {
@@ -179,39 +174,11 @@ DEVICE int rests_on(const Difference& d, int body, real most, Simplex& s, real* 
   return REST_UNKNOWN;
 }
 
-// Whether a point under or over the upper face of a prism is at least `depth` away from its sides and its base.
-DEVICE bool is_within(const Hull& prism, const real* at, real depth) {
-  const real* upper = prism.vert + 9;
-  for (int k = 0; k < 3; ++k) {
-    const int next = k < 2 ? k + 1 : 0;
-    const real *from = upper + 3 * k, *to = upper + 3 * next, *apex = upper + 3 * (3 - k - next);
-    const real across[2] = {from[1] - to[1], to[0] - from[0]};
-    const real inward = across[0] * (apex[0] - from[0]) + across[1] * (apex[1] - from[1]);
-    const real inside = across[0] * (at[0] - from[0]) + across[1] * (at[1] - from[1]);
-    if (!((inward < 0 ? -inside : inside) >= depth * (abs_(across[0]) + abs_(across[1])))) return false;
-  }
-  return at[2] - prism.vert[2] >= depth;
-}
-
-// Whether the second shape rests on the upper face of a prism, which is the first. The simplex receives what rests_on
-// gives it, without vertices.
+// The same on the upper face of a prism, which is the first shape. The simplex has no vertices.
 DEVICE int rests_on_prism(const Difference& d, real most, Simplex& s, real* normal) {
-  const Hull& prism = d.a.hull;
-  real point[3], offset[3], at[3], under[3];
-  to_world(normal, d.a.mat, prism.top);
-  const real inward[3] = {-normal[0], -normal[1], -normal[2]};
-  support(d.b, inward, point);
-  for (int i = 0; i < 3; ++i) offset[i] = point[i] - d.a.pos[i];
-  to_local(at, d.a.mat, offset);
-  for (int i = 0; i < 3; ++i) offset[i] = at[i] - prism.vert[9 + i];
-  const real gap = dot3(prism.top, offset);
-  if (gap > most) return REST_APART;
-  for (int i = 0; i < 3; ++i) under[i] = gap > 0 ? fma_(-gap, prism.top[i], at[i]) : at[i];
-  if (!is_within(prism, under, max_(-gap, R(0.0)))) return REST_UNKNOWN;
-  for (int i = 0; i < 3; ++i) s.w[0][i] = point[i];
-  s.weight[0] = gap;
-  s.face = 1;
-  return REST_FOUND;
+  const int found = rests_above(d, d.a.hull.top, most, s.w[0], &s.weight[0], normal);
+  s.face = found == REST_FOUND;
+  return found;
 }
 
 // Whether a contact is at the only point at which a shape touches a face, or its others are looked for.

@@ -1,0 +1,1 @@
+"""Contacts with the prisms of height fields on GPUs."""
