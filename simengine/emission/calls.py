@@ -29,6 +29,7 @@ from simengine_scheduler.core import Cost, Tag
 from simengine_scheduler.launch import Buffer
 
 _PROGRESS = ("progress", "progress_host")
+_QUEUES = tuple(name for name, field in FIELD.items() if field.space == "queue")
 
 
 class EmittedCall(NamedTuple):
@@ -169,7 +170,7 @@ class CallFactory:
         A tile is the same range of worlds in every such call, and touches only the data of these worlds. The counts are
         an exception for a kernel that adds up the counts of all worlds of the shard itself.
         """
-        of_all = self.ids((*(("counts",) if kernel.own_addresses else ()), "search_queue"), None)
+        of_all = self.ids((*(("counts",) if kernel.own_addresses else ()), *_QUEUES), None)
         by_world = kernel.unit == "world" and not kernel.in_parts
         return tuple(segment for segment in touched if segment not in of_all) if by_world else ()
 

@@ -135,6 +135,11 @@ class Kernel:
         return any("part" in stage.scalars for stage in self.stages)
 
     @property
+    def queue(self) -> str:
+        """Name of the field with the queue from which groups of lanes take what they work on, if the kernel has one."""
+        return next(name for name in self.reads if FIELD[name].space == "queue")
+
+    @property
     def solves_symmetric(self) -> bool:
         """Whether a body solves systems with a symmetric matrix of the size of nv."""
         return any(stage.symmetric for stage in self.stages)

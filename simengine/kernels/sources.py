@@ -101,8 +101,8 @@ _CONVEX_HEADERS = (
 
 
 _BEHIND = {
-    "patch": ("patch.cuh",),
-    "hfield": ("patch.cuh", "hfield.cu"),
+    "patch": ("patch.cuh", "prism_search.cuh"),
+    "hfield": ("patch.cuh", "prism_search.cuh", "hfield.cu"),
 }
 """Files of functions that several bodies share, in their order, where a name stands for other files than its own."""
 

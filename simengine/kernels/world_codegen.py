@@ -161,6 +161,10 @@ def beyond(kernel: Kernel) -> str:
     return f"{none} || part >= parts" if kernel.in_parts else none
 
 
+_QUEUED = {"search_queue": ("nkept", " / MAX_CONVEX"), "prism_queue": ("nprism", "")}
+"""The size that gives the room of each queue for searches of a world, and what it is divided by."""
+
+
 def from_queue(kernel: Kernel, run: str, place: str = "") -> list[str]:
     """C statements that run a kernel's world function for the entries of the queue that a group of lanes takes.
 
@@ -169,8 +173,10 @@ def from_queue(kernel: Kernel, run: str, place: str = "") -> list[str]:
         run: C statement that calls the world function.
         place: C expression for the place of the group of lanes among all of the launch; empty if it takes all entries.
     """
-    nkept = f"header.at[{HEADER.index('nkept')}]"
-    words = entry_words(FIELD["search_queue"]).replace("m.nkept()", nkept)
+    queue = kernel.queue
+    size, searches = _QUEUED[queue]
+    number = f"header.at[{HEADER.index(size)}]"
+    words = entry_words(FIELD[queue]).replace(f"m.{size}()", number)
     # groups of a warp that take different ways wait for each other, so that few searches get a warp each
     spread = [
         "if (!takes_queue(waiting, groups)) return;",
@@ -183,7 +189,7 @@ def from_queue(kernel: Kernel, run: str, place: str = "") -> list[str]:
         f"const int groups = {'(worlds ? *num_listed : n) * parts' if place else 'worlds ? *num_listed > 0 : 1'};",
         f"const int place = {place or '0'};",
         "if (place >= groups) return;",
-        f"const SearchQueue queue = {{search_queue + words_before(begin, {words}), {nkept}, n}};",
+        f"const SearchQueue queue = {{{queue} + words_before(begin, {words}), {number}{searches}, n}};",
         f"const int waiting = queue.length({kernel.queued});",
         *(spread if place else ()),
         f"ROLLED for (int at = {first}; at < waiting; at += groups) {{",

@@ -26,6 +26,7 @@ from simengine.model.table import INT_OPTIONS, SIZES, TABLE, TABLE_BY_NAME
 from simengine.model.tendons import path_table
 
 _DISABLE = mujoco.mjtDisableBit
+_HFIELD = PAIR_TYPES.index("hfield")
 
 _REACHES = ("geom_margin", "geom_gap", "pair_margin", "pair_gap")  # without any, contacts begin at distance 0
 MOST_KEPT = 256
@@ -33,6 +34,8 @@ MOST_KEPT = 256
 those beyond; see `collision_distance`."""
 MOST_KEPT_PRISMS = 64
 """The same for contacts with height fields, which are kept on the host."""
+MOST_PRISMS = 128
+"""Room for prisms of height fields that may touch in a world, which a GPU lists; see `prism_list`."""
 
 
 def initial_state(mj: mujoco.MjModel) -> dict[str, np.ndarray]:
@@ -130,15 +133,18 @@ def build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str, 
 
 def search_sizes(arrays: dict[str, np.ndarray]) -> dict[str, int]:
     """How many candidate pairs need a search, how many of their contacts and of those with height fields counting
-    keeps, and words of a polytope."""
+    keeps, how many prisms are listed, and words of a polytope."""
     searched = arrays["cand_type"] == PAIR_TYPES.index("convex")
     number = int(np.count_nonzero(searched))
     slots = PAIR_SLOTS[PAIR_TYPES.index("convex")] * number
-    prisms = int(np.count_nonzero(arrays["cand_type"][arrays["slot_cand"]] == PAIR_TYPES.index("hfield")))
+    of_pairs = np.bincount(arrays["slot_cand"], minlength=len(searched))[arrays["cand_type"] == _HFIELD]
+    prisms = int(of_pairs.sum())
+    most = MOST_PRISMS if (of_pairs == PAIR_SLOTS[_HFIELD]).any() else prisms  # pairs may have more prisms than slots
     return {
         "nsearch": number,
         "nkept": min(MOST_KEPT, slots),
         "nkeptprism": min(MOST_KEPT_PRISMS, prisms),
+        "nprism": min(MOST_PRISMS, most),
         "npolytope": POLYTOPE_WORDS if number else 0,
     }
 

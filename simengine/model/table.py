@@ -13,7 +13,8 @@ from typing import NamedTuple
 # The sizes of a model; the integer header begins with them, in this order.
 SIZES: tuple[str, ...] = (
     *("nq", "nv", "nu", "na", "nbody", "njnt", "ngeom", "nsite", "ntendon", "nwrap", "npath", "nmocap", "ngravcomp"),
-    *("nlevel", "nroot", "ncand", "nspan", "nrun", "nslot", "nsearch", "nkept", "nkeptprism", "npolytope"),
+    *("nlevel", "nroot", "ncand", "nspan", "nrun", "nslot", "nsearch", "nkept", "nkeptprism", "nprism"),
+    *("npolytope",),
     *("ncluster", "nclustered", "nstill", "nmeeting", "nculled"),
     *("nlimit", "nmoment", "neq", "nfriction", "ntree"),
     *("nblock", "nM", "nJ", "nwidest", "nbranch", "njoined", "nbranchdof", "njoineddof"),

@@ -21,6 +21,14 @@ from simengine.physics.collision.collision import (
     LIST_CULLED,
 )
 from simengine.physics.collision.narrowphase import NARROWPHASE
+from simengine.physics.collision.prisms.prisms import (
+    PRISM_COUNT,
+    PRISM_DEPTH,
+    PRISM_DISTANCE,
+    PRISM_LIST,
+    PRISM_STORE,
+    PRISM_TOUCH,
+)
 from simengine.physics.collision.scan import SCAN
 from simengine.physics.constraints.constraint import CONSTRAINT
 from simengine.physics.constraints.constraint_general import CONSTRAINT_GENERAL
@@ -206,6 +214,56 @@ SEARCHES = (
 fourth take searches of any world from the queue that the second fills."""
 
 
+_OF_PRISMS = (("SEARCHES_PRISMS", 1),)
+PRISMS = (
+    single(PRISM_LIST),
+    replace(
+        single(PRISM_DISTANCE),
+        own_lanes=1,
+        min_blocks_per_multiprocessor=3,
+        constants=(*_OF_PRISMS, ("ALL_INLINE", 1)),
+    ),
+    replace(
+        single(PRISM_DEPTH),
+        queued=1,
+        own_lanes=16,
+        min_blocks_per_multiprocessor=4,
+        constants=(*_OF_PRISMS, ("ALL_INLINE", 1)),
+    ),
+    replace(
+        single(PRISM_TOUCH),
+        queued=2,
+        own_lanes=1,
+        min_blocks_per_multiprocessor=3,
+        constants=(*_OF_PRISMS, ("REMEMBERS_VERTICES", 1)),
+    ),
+    replace(single(PRISM_COUNT), min_blocks_per_multiprocessor=6),
+)
+"""Contacts with height fields, like `SEARCHES`, as five kernels for GPUs. The first lists prisms of the near pairs, and
+the last counts contacts. In between, lanes have prisms of any world."""
+
+PRISM_DEPTH_BY_WARP = replace(PRISMS[2], name="prism_depth_by_warp", own_lanes=32)
+"""The third of them for few worlds."""
+
+PRISM_TOUCH_IN_EIGHT = replace(PRISMS[3], name="prism_touch_in_eight", own_lanes=8)
+"""The fourth of them for very few worlds."""
+
+PRISM_TOUCHES_OF_MANY = (
+    replace(
+        PRISM_TOUCH_IN_EIGHT,
+        name="prism_touch_short",
+        constants=(*PRISM_TOUCH_IN_EIGHT.constants, ("TAKES_SHORT_QUEUES", 1)),
+    ),
+    replace(PRISMS[3], name="prism_touch_long", constants=(*PRISMS[3].constants, ("TAKES_LONG_QUEUES", 1))),
+)
+"""The fourth of them for more worlds, as two: one for short queues, and one for the others."""
+
+STORE_PRISMS = Kernel("hfield_of_prisms", (PRISM_STORE,), min_blocks_per_multiprocessor=6)
+"""The narrowphase that follows them."""
+
+PRISM_KERNELS = (*PRISMS, PRISM_DEPTH_BY_WARP, PRISM_TOUCH_IN_EIGHT, *PRISM_TOUCHES_OF_MANY, STORE_PRISMS)
+"""All of these."""
+
 LIST_BY_BLOCK = replace(
     single(COLLISION_LIST), name="list_by_block", own_lanes=LANES_OF_A_BLOCK, min_blocks_per_multiprocessor=4
 )
@@ -317,6 +375,7 @@ def step_kernels(integrator: str, solver: str = SOLVE_NEWTON_UNILATERAL.name) ->
         TOUCH_IN_EIGHT,
         *TOUCHES_OF_MANY,
         COUNTING_BY_WARP,
+        *PRISM_KERNELS,
         ACTUATORS_BY_BLOCK,
         SMOOTH,
         SMOOTH_FLUID,

@@ -191,7 +191,7 @@ def _in_variant(selection: Selection, item: Launch | Await) -> Launch | Await:
     kernel = in_tiles(item.kernel) if selection.solves_tiled else item.kernel
     kernel = without_cones(kernel) if selection.without_cones else kernel
     rows = (selection.matrix_rows, selection.dual_rows, selection.branches)
-    chosen = variant_for(selection.model, kernel, *rows)
+    chosen = variant_for(selection.model, kernel, *rows, prisms=selection.spreads_prisms)
     return item._replace(kernel=by_block(chosen) if selection.spreads_islands else chosen)
 
 
@@ -226,10 +226,11 @@ def _narrowphase(selection: Selection) -> Launches:
     if selection.narrow_in_one:
         return (Launch(selection.narrow()[0], ahead=ahead),)
 
-    def of_type(name: str) -> Listed:
-        return Listed(name, "pair type", PAIR_TYPES.index(name))
+    def of_type(name: str, kernel: Kernel) -> Launch:
+        return Launch(kernel, _count(name), Listed(name, "pair type", PAIR_TYPES.index(name)), ahead=ahead)
 
-    return tuple(Launch(k, _count(k.name), of_type(k.name), ahead=ahead) for k in selection.narrow())
+    types = (PAIR_TYPES[code] for code in selection.model.pair_codes)
+    return tuple(of_type(name, kernel) for name, kernel in zip(types, selection.narrow(), strict=True))
 
 
 def _solution(selection: Selection) -> Launches:

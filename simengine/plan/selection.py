@@ -179,11 +179,10 @@ class Selection:
         if self.tiled:
             return tiled_position(self.model, self._reads_sites)
         if self.lengths_by_block:
-            apart = self.culls or self.model.nsearch
-            counts = self._searches if apart else (catalogue.single(catalogue.COLLISION_GENERAL),)
+            counts = self._searches if self._searches_apart else (catalogue.single(catalogue.COLLISION_GENERAL),)
             poses = catalogue.POSES_SITES if self._reads_sites else catalogue.POSES
             return (poses, catalogue.TENDONS_BY_BLOCK, *counts)
-        if (self.culls or self.model.nsearch) and not works_in_blocks(self.model):
+        if self._searches_apart and not works_in_blocks(self.model):
             poses = self._poses
             if self.culls and not self.model.has_islands:
                 poses = catalogue.with_geoms_in_memory(poses)
@@ -209,12 +208,33 @@ class Selection:
         if self.culls:
             first = catalogue.CLUSTERS_BY_BLOCK if by_block else catalogue.LISTING_BY_CLUSTERS
         if not self.model.nsearch:
-            return (first, last)
+            return (first, *self._prisms, last)
         if self.worlds <= MERGED_WORLDS:
             depth = catalogue.DEPTH_BY_WARP if self.spreads_searches else depth
         if not self.spreads_searches:
             return (first, distance, depth, touch, last)
         touches = (catalogue.TOUCH_IN_EIGHT,) if self.worlds <= SPREAD_WORLDS else catalogue.TOUCHES_OF_MANY
+        return (first, distance, depth, *touches, *self._prisms, last)
+
+    @property
+    def _searches_apart(self) -> bool:
+        """Whether kernels of their own list and search pairs."""
+        return self.culls or self.model.nsearch > 0 or self.spreads_prisms
+
+    @property
+    def spreads_prisms(self) -> bool:
+        """Whether lanes have prisms of height fields of any world."""
+        return self.spreads_searches and self.model.nprism > 0 and not works_in_blocks(self.model)
+
+    @property
+    def _prisms(self) -> tuple[Kernel, ...]:
+        """The kernels that count contacts with height fields, where lanes have prisms of any world."""
+        if not self.spreads_prisms:
+            return ()
+        first, distance, depth, _, last = catalogue.PRISMS
+        depth = catalogue.PRISM_DEPTH_BY_WARP if self.worlds <= MERGED_WORLDS else depth
+        few = self.worlds <= SPREAD_WORLDS
+        touches = (catalogue.PRISM_TOUCH_IN_EIGHT,) if few else catalogue.PRISM_TOUCHES_OF_MANY
         return (first, distance, depth, *touches, last)
 
     @property
@@ -290,7 +310,8 @@ class Selection:
             return (
                 catalogue.NARROW_OWN_ADDRESSES if self.worlds <= MAX_WORLDS_OWN_ADDRESSES else catalogue.NARROW_LIGHT,
             )
-        return tuple(catalogue.NARROW[PAIR_TYPES[code]] for code in self.model.pair_codes)
+        kernels = {**catalogue.NARROW, **({"hfield": catalogue.STORE_PRISMS} if self.spreads_prisms else {})}
+        return tuple(kernels[PAIR_TYPES[code]] for code in self.model.pair_codes)
 
     def after_solution(self) -> tuple[Kernel, ...]:
         """Kernels between the solver and the integrator."""

@@ -11,6 +11,7 @@ from simengine.kernels.kernel import Kernel
 from simengine.kernels.sources import stage_sources
 from simengine.model.model_table import ModelTable
 from simengine.model.pairs import FACE_CORNERS
+from simengine.physics.collision.prisms.prisms import PRISM_STAGES
 from simengine.physics.stage import Form
 from simengine.plan import catalogue
 from simengine.plan.forms import in_form
@@ -75,7 +76,7 @@ def with_face_capacity(kernel: Kernel, corners: int) -> Kernel:
 
     Corners of a polygon are kept for each thread, for which the GPU sets memory aside: most models do with little.
     """
-    clips = any(path.stem == "convex" for path in stage_sources(kernel))
+    clips = any(path.stem == "convex" for path in stage_sources(kernel)) and kernel.stages[0] not in PRISM_STAGES
     if corners == FACE_CORNERS[0] or not clips:
         return kernel
     return replace(kernel, name=f"{kernel.name}_{corners}", constants=(*kernel.constants, ("FACE_CORNERS", corners)))
@@ -245,7 +246,12 @@ def with_dual_rows(kernel: Kernel, rows: int) -> Kernel:
 
 
 def variant_for(
-    model: ModelTable, kernel: Kernel, matrix_rows: int = 0, dual_rows: int = 0, branches: bool = False
+    model: ModelTable,
+    kernel: Kernel,
+    matrix_rows: int = 0,
+    dual_rows: int = 0,
+    branches: bool = False,
+    prisms: bool = False,
 ) -> Kernel:
     """The kernel, or its variant where the model needs one; all that a step launches has been through here.
 
@@ -255,9 +261,10 @@ def variant_for(
         matrix_rows: as in `with_matrix_rows`.
         dual_rows: as in `with_dual_rows`.
         branches: whether matrices are `along_branches`.
+        prisms: whether kernels of their own count contacts with height fields.
     """
     chosen = with_contact_parameters(kernel) if model.finds_pairs else kernel
-    chosen = without_kinds(chosen, model.nhfield > 0, model.nsearch > 0)
+    chosen = without_kinds(chosen, model.nhfield > 0 and not prisms, model.nsearch > 0)
     chosen = with_dual_rows(with_face_capacity(chosen, model.face_corners), dual_rows)
     if matrix_rows and not keeps_factor(model):
         chosen = without_factor(chosen)

@@ -18,6 +18,7 @@ from simengine.kernels.sources import stage_sources
 from simengine.model.clusters import bit_words
 from simengine.model.table import SIZES
 from simengine.physics.collision.broadphase.broadphase import PAIR_STAGES
+from simengine.physics.collision.prisms.prisms import PRISM_STAGES
 from simengine.physics.stage import Stage
 from simengine.plan import islands as island_kernels
 from simengine.plan.catalogue import SEARCHES, SMOOTH, finish, single, step_kernels
@@ -163,7 +164,13 @@ def test_every_field_has_a_writer_or_is_state() -> None:
     written = {n for kernel in solvers for n in (*map(kernel.stored_as, kernel.produced), *kernel.island_scratch)}
     written |= {
         n
-        for stage in (*STAGES, *(s for k in SEARCHES for s in k.stages), *island_kernels.ISLAND_STAGES, *PAIR_STAGES)
+        for stage in (
+            *STAGES,
+            *(s for k in SEARCHES for s in k.stages),
+            *PRISM_STAGES,
+            *island_kernels.ISLAND_STAGES,
+            *PAIR_STAGES,
+        )
         for n in (*stage.writes, *stage.updates)
     }
     inputs = {"ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat", "eq_active"}

@@ -57,6 +57,13 @@ SEARCHES = (
     *(*catalogue.SEARCHES[:3], *catalogue.TOUCHES_OF_MANY, catalogue.SEARCHES[4]),
 )
 """The kernels that search for contacts, those of small shards, and those of large ones on a GPU."""
+_TOUCHES = (catalogue.PRISMS[3], catalogue.PRISM_TOUCH_IN_EIGHT, *catalogue.PRISM_TOUCHES_OF_MANY)
+PRISMS = (
+    *(catalogue.SEARCHES[0], *catalogue.PRISMS[:2], catalogue.PRISM_DEPTH_BY_WARP),
+    *(kernel for touch in _TOUCHES for kernel in (*catalogue.PRISMS[:3], touch)),
+    *(catalogue.PRISMS[4], catalogue.SEARCHES[4], catalogue.STORE_PRISMS),
+)
+"""The same for prisms of height fields."""
 
 SUMMED = (
     *("qacc", "efc_force", "efc_jar", "qfrc_constraint", "cfrc_ext", "qpos", "qvel", "qacc_warmstart"),
@@ -140,8 +147,9 @@ def test_lanes_share_the_prisms_of_height_fields_and_the_search_of_overlapping_m
     for kernel, slots in counting(counted):
         call(kernel, counted, slots)
     memory = filled(Memory(model, dtype, 2, int(counted.own("ncon").sum()), 0), states)
-    searches = [(kernel, arguments(kernel, memory, scalars={"parts": 2})) for kernel in SEARCHES]
-    todo = (*counting(memory), *(searches if model.nsearch else ()), (narrow, arguments(narrow, memory)))
+    kernels = (*(SEARCHES if model.nsearch else ()), *(PRISMS if model.nprism else ()))
+    searches = [(kernel, arguments(kernel, memory, scalars={"parts": 2})) for kernel in kernels]
+    todo = (*counting(memory), *searches, (narrow, arguments(narrow, memory)))
     for stale in ("near_cand", "near_adr", "search_near", "search_found", "search_state"):
         memory.own(stale).fill(77)  # what an earlier step left behind the ends of its lists
     buffers, recorded = record(memory, iter(todo))
@@ -149,7 +157,7 @@ def test_lanes_share_the_prisms_of_height_fields_and_the_search_of_overlapping_m
     result = execute(program, KERNELS, buffers, recorded)
     assert not result.reports, result.reports[:3000]
     assert result.status == 0
-    assert {item.kernel for item in recorded} >= {k.name for k in SEARCHES} or pair_type != "convex"
+    assert {item.kernel for item in recorded} >= {k.name for k in (SEARCHES if pair_type == "convex" else PRISMS)}
     for field in ("near_cand", "near_adr", "nefc", "contact_cand"):
         np.testing.assert_array_equal(result.buffers[field], memory.arrays[field], err_msg=field)
     for field in ("contact_dist", "contact_pos", "contact_frame"):
@@ -158,7 +166,7 @@ def test_lanes_share_the_prisms_of_height_fields_and_the_search_of_overlapping_m
 
 
 def test_every_kernel_is_run() -> None:
-    ran = {kernel.name for kernel in SEARCHES}  # by the test of lanes that share searches
+    ran = {kernel.name for kernel in (*SEARCHES, *PRISMS)}  # by the test of lanes that share searches
     for (name, integrator), form in product(STEPS, FORMS):
         _, recorded = record(*programs(name, "float64", integrator, form))
         ran |= {item.kernel for item in recorded}

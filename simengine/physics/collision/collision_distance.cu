@@ -12,7 +12,7 @@ DEVICE void collision_distance(const Model& m, const real* geom_xpos, const real
                                const int* search_near, const int* pair_tally, int* search_found, int* search_state,
                                real* search_simplex, int* search_queue, int part, int parts, int world, int begin,
                                int n) {
-  const SearchQueue queue = {search_queue, m.nkept(), n};
+  const SearchQueue queue = {search_queue, m.nkept() / MAX_CONVEX, n};
   const int searches = kept_searches(m, pair_tally[1]);
   ROLLED for (int k = part + parts * lane(); k < searches; k += parts * LANES) {
     const int c = near_cand[search_near[k]];

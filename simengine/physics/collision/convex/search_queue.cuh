@@ -14,12 +14,13 @@ struct SearchOf {
   int world, search;
 };
 
-// The queue of a shard of n worlds: lengths of its lines, then the lines themselves, each with room for all searches.
+// The queue of a shard of n worlds: lengths of its lines, then the lines themselves, each with room for all searches,
+// of which a world has up to `room`.
 struct SearchQueue {
   const int* words;
-  int nkept, n;
+  int room, n;
 
-  DEVICE_METHOD size_t line(int number) const { return QUEUE_LINES + words_before(n, number * (nkept / MAX_CONVEX)); }
+  DEVICE_METHOD size_t line(int number) const { return QUEUE_LINES + words_before(n, number * room); }
   DEVICE_METHOD int length(int lines) const {
     int sum = 0;
     for (int k = 0; k < lines; ++k) sum += words[k];
