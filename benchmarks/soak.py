@@ -23,6 +23,7 @@ import contextlib
 import ctypes
 import gc
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -145,11 +146,28 @@ def measured(backend: str) -> dict[str, float]:
         info = mallinfo2()
         found["in_use_mib"] = (info.uordblks + info.hblkhd) / 2**20
     if backend == "cuda":
-        import cupy
-
-        free, total = cupy.cuda.runtime.memGetInfo()
-        found["gpu_memory_mib"] = (total - free) / 2**20
+        found["gpu_memory_mib"] = _gpu_memory()
     return found
+
+
+def _gpu_memory() -> float:
+    """Memory of GPUs that this process holds, or that all programs hold where the driver tells no more [MiB]."""
+    question = ["nvidia-smi", "--query-compute-apps=pid,used_gpu_memory", "--format=csv,noheader,nounits"]
+    with contextlib.suppress(OSError):
+        own = of_process(subprocess.run(question, capture_output=True, text=True, check=False).stdout, os.getpid())
+        if own is not None:
+            return own
+    import cupy
+
+    free, total = cupy.cuda.runtime.memGetInfo()
+    return float(total - free) / 2**20
+
+
+def of_process(answer: str, pid: int) -> float | None:
+    """Memory of one process by lines such as "4711, 512", of which it has one for each GPU; None without one."""
+    entries = (line.split(",") for line in answer.splitlines() if line.count(",") == 1)
+    own = [used.strip() for number, used in entries if number.strip() == str(pid)]
+    return float(sum(map(int, own))) if own and all(used.isdigit() for used in own) else None
 
 
 def trend(name: str, seconds: np.ndarray, values: np.ndarray, rounds: float) -> Trend:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.soak import Soak, Trend, measured, trend
+from benchmarks.soak import Soak, Trend, measured, of_process, trend
 
 SECONDS = np.arange(200.0)
 
@@ -34,6 +34,14 @@ def test_a_leak_of_a_few_kib_a_round_is_told_from_what_comes_and_goes() -> None:
     assert not line("in_use_mib", filled + leak).is_flat
     assert line("memory_mib", filled + leak).is_flat, "a percent of all memory is more than that"
     assert not line("python_blocks", 5e5 + 30 * noise + 2 * 30 * SECONDS).is_flat
+
+
+def test_memory_of_a_gpu_is_that_of_the_process_alone() -> None:
+    answer = "4711, 512\n12, 90000\n4711, 34\n"
+    assert of_process(answer, 4711) == 546
+    assert of_process(answer, 1) is None
+    assert of_process("4711, [N/A]\n", 4711) is None
+    assert of_process("No devices were found\n", 4711) is None
 
 
 def test_memory_in_use_counts_what_is_allocated_and_not_what_is_freed() -> None:
