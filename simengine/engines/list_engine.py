@@ -30,6 +30,7 @@ from simengine_scheduler.executors import AutoExecutor
 
 _ALL_FIELDS = frozenset(f.name for f in FIELDS)
 _NONE = frozenset[int]()
+_REPEATED_ON_HOST = 2**20  # bytes; CuPy copies an array of the same shape without a kernel, which it would compile
 
 
 @on_own_gpu
@@ -279,7 +280,10 @@ class ListEngine:
         """Write a world field of all worlds, or of those with the given indices."""
         array = self.stores[group].array(name)
         if isinstance(values, np.ndarray):
-            values = self.backend.stage(values.astype(array.dtype, copy=False))
+            values = values.astype(array.dtype, copy=False)
+            if worlds is None and self.backend.name == "cuda" and array.nbytes <= _REPEATED_ON_HOST:
+                values = np.ascontiguousarray(np.broadcast_to(values, array.shape))
+            values = self.backend.stage(values)
         array[... if worlds is None else worlds] = values
 
     def params(self, group: int, name: str) -> Array:
