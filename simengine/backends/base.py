@@ -159,6 +159,13 @@ class Backend(Protocol):
         """A zeroed array in the backend's memory."""
         ...
 
+    def filling(self) -> AbstractContextManager[None]:
+        """Let `zeros` and `upload` of this thread wait for their memory together, at the end, and not each for itself.
+
+        Nothing else may use that memory before.
+        """
+        ...
+
     @property
     def arrays(self) -> Any:
         """The module whose functions work on the backend's arrays: NumPy, or CuPy with the same functions."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
+from threading import local
 from typing import Any
 
 import numpy as np
@@ -100,6 +101,7 @@ class CudaBackend:
         # Memory is allocated and filled on a stream of its own, for which the host waits. A run may need memory while
         # its kernels run on several streams, and the caller's stream may be busy with other work.
         self._setup = set_up_stream()
+        self._filling = local()
 
     def own_gpu(self) -> AbstractContextManager[Any]:
         """CuPy's context of the GPU, a new one each time, since each remembers one thread's GPU before it."""
@@ -145,7 +147,24 @@ class CudaBackend:
         self._settle()
         return array
 
+    @contextmanager
+    def filling(self) -> Iterator[None]:
+        """Wait for the set-up stream once, at the end of the outermost such block."""
+        self._filling.depth = self._depth + 1
+        try:
+            yield
+        finally:
+            self._filling.depth -= 1
+            self._settle()
+
+    @property
+    def _depth(self) -> int:
+        """In how many blocks of `filling` this thread is."""
+        return getattr(self._filling, "depth", 0)
+
     def _settle(self) -> None:
+        if self._depth:
+            return
         patience.within(self._patience, self._setup.synchronize, "memory that the GPU fills")
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from math import ceil, prod
 from pathlib import Path
 from typing import Any
@@ -101,6 +102,10 @@ class HostBackend:
         raw = np.zeros(nbytes + _ALIGNMENT, dtype=np.uint8)
         start = -raw.ctypes.data % _ALIGNMENT
         return raw[start : start + nbytes].view(kind).reshape(shape)
+
+    def filling(self) -> AbstractContextManager[None]:
+        """Nothing, since memory is filled at once."""
+        return nullcontext()
 
     @property
     def arrays(self) -> Any:

@@ -329,5 +329,6 @@ class ShardEmitter:
         key = (integrator, rk_stage, wanted, ahead)
         if key not in self._bound:
             evaluation = self._plan.evaluation(self.shard.size, *key)
-            self._bound[key] = bind(evaluation, self.factory, self._island_factories)
+            with self._store.backend.filling():
+                self._bound[key] = bind(evaluation, self.factory, self._island_factories)
         return self._bound[key]

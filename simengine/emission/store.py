@@ -73,9 +73,10 @@ class Arena:
     def _grow(self, capacity: int) -> None:
         """Replace the arrays of all fields, or none of them if there is too little memory."""
         store, arrays = self._store, {}
-        for field in self._fields:
-            shape = (capacity, *entry_shape(field, store.model.sizes))
-            arrays[field.name] = store.allocate(shape, field, f"the {self._space} arena of {capacity} entries")
+        with store.backend.filling():
+            for field in self._fields:
+                shape = (capacity, *entry_shape(field, store.model.sizes))
+                arrays[field.name] = store.allocate(shape, field, f"the {self._space} arena of {capacity} entries")
         for name, array in arrays.items():
             pointer, nbytes = store.backend.pointer(array), array.nbytes
             if name in self.buffers:

@@ -18,6 +18,7 @@ from simengine.model.blob import pack_models, with_integers
 from simengine.model.model_table import ModelTable
 from simengine.plan.issue import Issuing
 from simengine.plan.step_plan import StepPlan, has_step_kernel, plan_step
+from simengine.state.fields import INTEGRATION_STATE
 from simengine_scheduler import Segments
 from simengine_scheduler.launch import Buffer
 
@@ -57,11 +58,14 @@ class ListGroups:
         """Make groups and return their numbers. Their kernels are compiled together."""
         # kernels that only fill fields in `keep` are built when such a field is first asked for
         self._functions[False].require(build for plan in plans for build in plan.builds())
-        return [self._make(plan) for plan in plans]
+        with self._backend.filling():
+            return [self._make(plan) for plan in plans]
 
     def _make(self, plan: StepPlan) -> int:
         group = self._following_group
         store = GroupStore(f"group{group}", plan)
+        for name in INTEGRATION_STATE:
+            store.array(name)
         count = len(store.bounds) - 1
         # Numbers of removed shards are used again. The table of segments would otherwise grow with every new group.
         free = len(self._free_shards)
