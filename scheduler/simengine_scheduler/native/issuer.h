@@ -77,6 +77,9 @@ class Issuer : public Launcher {
     // Calls of the run before this position have ended and are forgotten.
     int64_t kept_from() const { return kept_from_; }
 
+    // How many calls have been issued and are not known to have ended.
+    int64_t in_flight() const { return in_flight_; }
+
     // The position of the next call in its run.
     int64_t next_position() const { return next_ - first_; }
 

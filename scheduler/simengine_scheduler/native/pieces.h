@@ -176,12 +176,13 @@ class Pieces {
             emitters_of_run_ = std::max(emitters_of_run_, int64_t{emitters[i]} + 1);
             by_emitter_[emitters[i]].push_back(i);
         }
-        held_.begin(issuer_);
+        const bool may_be_held = emitters_of_run_ <= Held::FEW && (ends || issuer_.in_flight());
+        if (may_be_held) held_.begin(issuer_);
         for (const std::vector<int64_t>& places : by_emitter_)
             for (size_t from = 0, to; from < places.size(); from = to) {
                 for (to = from + 1; to < places.size() && !(ends && ends[places[to - 1]]); ++to) {}
                 size_t front = to - from;
-                if (emitters_of_run_ <= Held::FEW) {
+                if (may_be_held) {
                     sorted_.assign(places.begin() + from, places.begin() + to);
                     front = held_.sort(issuer_, numbers, sorted_);
                     for (size_t i = from; i < to; ++i) order_[places[i]] = sorted_[i - from];
