@@ -248,13 +248,10 @@ PRISM_DEPTH_BY_WARP = replace(PRISMS[2], name="prism_depth_by_warp", own_lanes=3
 PRISM_TOUCH_IN_EIGHT = replace(PRISMS[3], name="prism_touch_in_eight", own_lanes=8)
 """The fourth of them for very few worlds."""
 
+_OF_LONG = (*PRISMS[3].constants, ("SHORT_QUEUE", 4))  # a lane by itself takes as long as eight with four times as many
 PRISM_TOUCHES_OF_MANY = (
-    replace(
-        PRISM_TOUCH_IN_EIGHT,
-        name="prism_touch_short",
-        constants=(*PRISM_TOUCH_IN_EIGHT.constants, ("TAKES_SHORT_QUEUES", 1)),
-    ),
-    replace(PRISMS[3], name="prism_touch_long", constants=(*PRISMS[3].constants, ("TAKES_LONG_QUEUES", 1))),
+    replace(PRISM_TOUCH_IN_EIGHT, name="prism_touch_short", constants=(*_OF_LONG, ("TAKES_SHORT_QUEUES", 1))),
+    replace(PRISMS[3], name="prism_touch_long", constants=(*_OF_LONG, ("TAKES_LONG_QUEUES", 1))),
 )
 """The fourth of them for more worlds, as two: one for short queues, and one for the others."""
 

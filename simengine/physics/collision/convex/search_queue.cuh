@@ -49,7 +49,9 @@ DEVICE void put_entry(int* words, const SearchQueue& queue, int line, const Sear
 
 // Whether a kernel takes a queue of `waiting` searches. In large shards, contacts have a kernel of several lanes a
 // search for queues that are short beside `groups` groups of lanes, and one of a lane a search for the others.
+#ifndef SHORT_QUEUE
 #define SHORT_QUEUE 16
+#endif
 DEVICE bool takes_queue(int waiting, int groups) {
 #if defined(TAKES_SHORT_QUEUES)
   return waiting <= groups / SHORT_QUEUE;
