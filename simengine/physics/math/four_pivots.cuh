@@ -100,8 +100,8 @@ DEVICE void subtract_and_turn(real* h, const real* column, int k, int end, const
   for (int e = 0; e < 4; ++e) h[SIZE - 4 + e] = done[e];
 }
 
-// Solve for four unknowns from row k on, of which `entry` are the columns in the lane's row. Every lane computes them by
-// itself.
+// Solve for four unknowns from row k on, of which `entry` are the columns in the lane's row. Every lane computes them
+// by itself.
 DEVICE real substitute_four(const real* entry, int k, real y, real inverse) {
   const int i = warp_lane();
   real a[4], x[4];

@@ -80,8 +80,8 @@ DEVICE bool have_weight(const real* weight, int dim) {
   return there;
 }
 
-// The sums of J' W J over a share of the rows: every WARPS-th of the rows, or cones, that have a weight. Lanes have up to
-// SQUARES squares.
+// The sums of J' W J over a share of the rows: every WARPS-th of the rows, or cones, that have a weight. Lanes have up
+// to SQUARES squares.
 template <int SQUARES>
 DEVICE void sum_squares(const Model& m, const Rows& rows, const real* weight, int share, LaneSquares* squares) {
   const int stride = m.nvp();
