@@ -11,6 +11,7 @@ import numpy as np
 from simengine.kernels.functions import Build
 from simengine.model.blocks import MOST_ALONG_BRANCHES
 from simengine.model.model_table import ModelTable
+from simengine.state.island_fields import FACTOR_SIDE, MOST_FACTORED_BLOCKS
 from simengine_scheduler.core import Launch
 from simengine_scheduler.launch import BufferSet
 
@@ -42,8 +43,12 @@ def block_rows_for(nv: int, dtype: str) -> int:
 
 
 def dense_islands_for(model: ModelTable, dtype: str) -> bool:
-    """Whether a GPU solves islands of more than 64 dofs as dense problems, if a block has a lane for each of them."""
-    return model.has_islands and model.solver == NEWTON_SOLVERS[0] and dtype == "float32"
+    """Whether a GPU solves islands of more than 64 dofs as dense problems, if a block has a lane for each of them.
+
+    Islands of small blocks have a sparse factor, which has far fewer entries.
+    """
+    sparse = model.sizes["nwidest"] <= FACTOR_SIDE and model.sizes["nblock"] <= MOST_FACTORED_BLOCKS
+    return model.has_islands and model.solver == NEWTON_SOLVERS[0] and dtype == "float32" and not sparse
 
 
 def along_branches_for(nv: int) -> bool:

@@ -18,6 +18,12 @@ from simengine.model.clusters import bit_words
 from simengine.model.table import resolve
 from simengine.physics.stage import Dims, Stage
 from simengine.state.fields import ADDRESS_OF, CONTACT_PARAMETERS, FIELD, padded
+from simengine.state.island_fields import (
+    FACTOR_SIDE,
+    MOST_BLOCKS_OF_FACTOR,
+    MOST_FACTORED_BLOCKS,
+    MOST_LARGE_DOFS,
+)
 
 _WARP = 32
 _MOST_BOUNDS = 256  # geoms whose bounding spheres lanes share, as in counting.cuh
@@ -26,6 +32,16 @@ _MOST_BOUNDS = 256  # geoms whose bounding spheres lanes share, as in counting.c
 def branch_words(nv: int, entries: int, dofs: int) -> int:
     """Words of BranchRows (branch_rows.cuh) for nv dofs, a number of entries, and lists of dofs of so many bytes."""
     return entries + 5 * padded(nv) + padded(-(-dofs // 4))
+
+
+def factor_words(sizes: Mapping[str, int]) -> int:
+    """Words of BlockFactor (large_factor.cuh) for islands of a model; 0 if they have none."""
+    if sizes.get("nwidest", FACTOR_SIDE + 1) > FACTOR_SIDE or sizes["nv"] > MOST_LARGE_DOFS:
+        return 0
+    most = min(sizes["nblock"], MOST_FACTORED_BLOCKS)
+    blocks = min(most * (most + 1) // 2, MOST_BLOCKS_OF_FACTOR)
+    of_order = 8 * MOST_FACTORED_BLOCKS + 4 * (MOST_FACTORED_BLOCKS + 2) + 2 * MOST_FACTORED_BLOCKS
+    return FACTOR_SIDE**2 * blocks + padded(FACTOR_SIDE * most) + padded((of_order + MOST_BLOCKS_OF_FACTOR) // 4)
 
 
 @dataclass(frozen=True)
@@ -253,6 +269,7 @@ class Kernel:
             "nhessian": hessian,
             "npull": self._pull_words(nrow),
             "nbranches": of_trees,
+            "nfactor": factor_words(sizes),
             "nbounds": 4 * sizes["ngeom"] if sizes.get("ngeom", 0) <= _MOST_BOUNDS else 0,
             "nboxes": 6 * (sizes.get("ncluster", 0) - sizes.get("nstill", 0)),
             "nbits": bit_words(sizes.get("ncand", 0)),

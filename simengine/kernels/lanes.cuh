@@ -18,6 +18,14 @@ DEVICE unsigned warp_ballot(int x) { return __ballot_sync(0xffffffffu, x); }
 DEVICE real warp_get(real x, int from) { return __shfl_sync(0xffffffffu, x, from); }
 DEVICE int warp_get_int(int x, int from) { return __shfl_sync(0xffffffffu, x, from); }
 DEVICE int lowest_bit(unsigned x) { return __ffs(x) - 1; }
+DEVICE int warp_most(int x) {
+#if __CUDA_ARCH__ >= 800
+  return __reduce_max_sync(0xffffffffu, x);
+#else
+  UNROLLED for (int o = 16; o > 0; o /= 2) x = max(x, __shfl_xor_sync(0xffffffffu, x, o));
+  return x;
+#endif
+}
 #elif SIMENGINE_GPU
 #define WARP_LANES LANES
 DEVICE int warp_lane() { return lane(); }

@@ -88,7 +88,7 @@ _HEADERS_AFTER_MODEL = (
 
 _LARGE_HEADERS = (
     *("large.cuh", "large_runs.cuh", "large_hessian.cuh", "elimination_order.cuh", "large_sparse.cuh"),
-    *("large_direct.cuh", "large_pgs.cuh"),
+    *("large_direct.cuh", "block_order.cuh", "large_factor.cuh", "large_pgs.cuh"),
 )
 _CONVEX_HEADERS = (
     *("shape.cuh", "simplex.cuh", "prism.cuh", "simplex_vectors.cuh", "gjk.cuh", "descent.cuh", "polish.cuh"),

@@ -14,6 +14,11 @@ LARGE_ISLANDS, HUGE_ISLANDS = len(ISLAND_CLASSES) + 1, len(ISLAND_CLASSES) + 2
 NUM_ISLAND_CLASSES = len(ISLAND_CLASSES) + 3
 MOST_LARGE_DOFS = 640
 """Most dofs of an island in the class LARGE_ISLANDS; larger ones are in HUGE_ISLANDS."""
+FACTOR_SIDE = 6
+"""Rows of the blocks of a GPU's sparse factors: those of a free body."""
+MOST_FACTORED_BLOCKS, MOST_BLOCKS_OF_FACTOR = 64, 320
+"""Most blocks of dofs of an island that a GPU solves by a sparse factor, and most blocks of such a factor. Four of
+these factors fit the shared memory of a multiprocessor."""
 ISLAND_COLUMNS: tuple[str, ...] = (
     *(f"islands_{bound}" for bound in ISLAND_CLASSES),
     *("islands_more", "islands_large", "islands_huge", "island_M", "island_J", "island_H"),

@@ -10,6 +10,10 @@
 //   for each run of n1 and n2 dofs       n1 x n2; none if the run touches one block only
 #pragma once
 
+#if SIMENGINE_GPU && LANES > 32
+#define FACTOR_BY_LANES  // islands of small blocks have a sparse factor: large_factor.cuh
+#endif
+
 // A run from the side of one of its blocks: 2 run + side, the first word of its off-diagonal block in H, and the dofs
 // of the other block, if there is one.
 struct alignas(16) Link {

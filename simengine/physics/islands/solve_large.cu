@@ -2,7 +2,7 @@
 // gradients (large_hessian.cuh), which stop at a residual that follows from the latest decrease of the gradient and
 // from the tolerance (S. Eisenstat and H. Walker, SIAM J. Sci. Comput. 17 (1996), choice 2). The optimum is that of the
 // other solvers; only the number of iterations differs. On the host, the Hessian is factored instead, unless it is very
-// large.
+// large. On a GPU, it is factored if its blocks are small (large_factor.cuh).
 
 #define LOOSEST R(0.1)
 #define TIGHTEST R(0.001)
@@ -63,7 +63,7 @@ DEVICE void solve_large(const Model& m, const int* nefc, const real* qfrc_smooth
                         const int* island_dof_block, const int* island_row_block, real* qacc, real* efc_force,
                         real* qfrc_constraint, int* solver_niter, real* efc_jar, real* efc_jv, real* efc_weight,
                         real* island_vectors, int* island_runs, int* island_links, real* island_hessian_blocks,
-                        int* island_blocks) {
+                        int* island_blocks, real* factor) {
   const int n = m.nv(), nrow = nefc[0];
   const Rows rows = {nrow, efc_type, efc_id, contact_efc_address, contact_cand,
                      efc_J, efc_D, efc_aref, efc_frictionloss};
@@ -86,6 +86,9 @@ DEVICE void solve_large(const Model& m, const int* nefc, const real* qfrc_smooth
   real before2 = 0, share = LOOSEST;
 #ifdef MATRIX_VECTORS
   const bool exact = s.sparse || fits_vectors(n);  // directions by a factor
+#elif defined(FACTOR_BY_LANES)
+  const BlockFactor sparse = block_factor(m, s, factor);
+  const bool exact = sparse.block != 0;
 #else
   const bool exact = false;
 #endif
@@ -104,7 +107,13 @@ DEVICE void solve_large(const Model& m, const int* nefc, const real* qfrc_smooth
     before2 = norm2;
     lane_sync();
     const real enough = max_(share * sqrt_(norm2), R(0.5) * smallest);
-    large_direction(m, s, rows, efc_weight, descent, enough, search, work);
+#ifdef FACTOR_BY_LANES
+    if (exact) {
+      factor_assemble(m, s, rows, efc_weight, descent, sparse);
+      factor_solve(s, sparse, search);
+    } else
+#endif
+      large_direction(m, s, rows, efc_weight, descent, enough, search, work);
     const real decrement = lanes_dot(descent, search, n);
     const real noise = primal_noise(m, p, qfrc_smooth, search);
     // (5) exact line search, or a full step that ends at the optimum

@@ -16,5 +16,6 @@ SOLVE_LARGE = Stage(
         *("island_vectors", "island_runs", "island_links", "island_hessian_blocks"),
     ),
     updates=("island_blocks",),
+    scratch=(("factor", ("nfactor",)),),
     flops=20000,
 )
