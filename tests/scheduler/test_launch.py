@@ -155,6 +155,12 @@ def test_cuda_launch_allows_much_shared_memory_and_takes_cupy_arrays(driver: Dri
     assert driver.launches == [(55, 2, 1, 1, 64, 1, 1, 65536, 1, 1, 0xC000, 0)]
 
 
+def test_a_function_with_shared_variables_may_have_nearly_48_kib_beside_them(driver: Driver) -> None:
+    for shared in (40_000, 49_000):
+        CudaLaunch(9, (1,), (32,), shared)
+    assert driver.attributes == [(9, 8, 49_000)]
+
+
 def test_a_launch_does_not_take_shared_memory_from_another_of_its_function(driver: Driver) -> None:
     for shared in (150_000, 60_000, 200_000, 49_152):
         CudaLaunch(9, (1,), (32,), shared)

@@ -10,7 +10,9 @@ import numpy as np
 from .arguments import Buffer, BufferSet, PackedArguments
 from .tasks import DeviceTask
 
-_DEFAULT_SHARED_LIMIT = 48 * 1024  # bytes of shared memory of a block; a function must be told to allow more
+# Bytes of dynamic shared memory that a launch may ask for without telling its function. A block has 48 KiB then, of
+# which the function may take some for variables of its own.
+_DEFAULT_SHARED_LIMIT = 40 * 1024
 
 
 def three_sizes(name: str, size: Sequence[int]) -> tuple[int, int, int]:
