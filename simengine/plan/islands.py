@@ -31,6 +31,7 @@ from simengine.plan.forms import has_form, in_form
 from simengine.plan.pairs import PAIR_KERNELS
 from simengine.plan.stages import INTEGRATORS
 from simengine.plan.variants import MATRIX_SIZES, with_block_rows, with_contact_parameters, with_matrix_rows
+from simengine.state.fields import FIELD, entry_shape
 from simengine.state.island_fields import HUGE_ISLANDS, ISLAND_CLASSES, LARGE_ISLANDS, MOST_LARGE_DOFS
 
 
@@ -127,13 +128,20 @@ ISLAND_KERNELS: tuple[Kernel, ...] = (
 def fitting(model: ModelTable, kernel: Kernel) -> tuple[Kernel, ...]:
     """The kernel itself, or a kernel for each of its stages if the model is solved island by island.
 
-    These stages work on inertia stored by blocks. Contact counts are left out if a broadphase finds the pairs.
+    These stages work on inertia stored by blocks. Contact counts are left out if a broadphase finds the pairs, and
+    stages that have nothing to write, as those of tendons of a model without any.
     """
     if not model.has_islands:
         return (kernel,)
     counting = (COLLISION, COLLISION_GENERAL) if model.finds_pairs else ()
     stages = (in_form(stage, Form.BLOCKS) for stage in kernel.stages if stage not in counting)
-    return tuple(catalogue.single(stage) for stage in stages)
+    return tuple(catalogue.single(stage) for stage in stages if _has_work(model, stage))
+
+
+def _has_work(model: ModelTable, stage: Stage) -> bool:
+    """Whether some field that a stage changes has an entry."""
+    shapes = (entry_shape(FIELD[name], model.sizes) for name in (*stage.writes, *stage.updates))
+    return any(0 not in shape for shape in shapes)
 
 
 def island_dofs(model: ModelTable) -> list[int]:
