@@ -14,8 +14,55 @@ DEVICE Block block_of(const Model& m, int b) {
   return {dof, m.block_dofadr()[b + 1] - dof, m.block_adr()[b]};
 }
 
+#if SIMENGINE_GPU
+// lane_factor and lane_solve for a block of N dofs, with the same bits: in registers, so that loads wait together.
+template <int N>
+DEVICE void lane_factor_of(real* H) {
+  real h[N][N];
+  UNROLLED for (int i = 0; i < N; ++i) {
+    UNROLLED for (int j = 0; j <= i; ++j) h[i][j] = H[i * N + j];
+  }
+  UNROLLED for (int k = 0; k < N; ++k) {
+    real d = h[k][k];
+    UNROLLED for (int j = 0; j < k; ++j) d = fma_(-h[k][j], h[k][j], d);
+    h[k][k] = sqrt_(select(d <= 0, REAL_MAX, d));  // see mem_factor
+    const real inverse = R(1.0) / h[k][k];
+    UNROLLED for (int i = k + 1; i < N; ++i) {
+      UNROLLED for (int j = 0; j < k; ++j) h[i][k] = fma_(-h[i][j], h[k][j], h[i][k]);
+      h[i][k] *= inverse;
+    }
+  }
+  UNROLLED for (int i = 0; i < N; ++i) {
+    UNROLLED for (int j = 0; j <= i; ++j) H[i * N + j] = h[i][j];
+  }
+}
+template <int N>
+DEVICE void lane_solve_of(real* x, const real* L) {
+  real l[N][N], y[N];
+  UNROLLED for (int i = 0; i < N; ++i) {
+    y[i] = x[i];
+    UNROLLED for (int j = 0; j <= i; ++j) l[i][j] = L[i * N + j];
+  }
+  UNROLLED for (int k = 0; k < N; ++k) {
+    y[k] = y[k] / l[k][k];
+    UNROLLED for (int i = k + 1; i < N; ++i) y[i] = fma_(-l[i][k], y[k], y[i]);
+  }
+  UNROLLED for (int k = N - 1; k >= 0; --k) {
+    y[k] = y[k] / l[k][k];
+    UNROLLED for (int i = 0; i < k; ++i) y[i] = fma_(-l[k][i], y[k], y[i]);
+  }
+  UNROLLED for (int i = 0; i < N; ++i) x[i] = y[i];
+}
+#endif
+
 // mem_factor, done by one lane.
 DEVICE void lane_factor(real* H, int n) {
+#if SIMENGINE_GPU
+  if (n == FACTOR_SIDE) {
+    lane_factor_of<FACTOR_SIDE>(H);
+    return;
+  }
+#endif
   ROLLED for (int k = 0; k < n; ++k) {
     real d = H[k * n + k];
     ROLLED for (int j = 0; j < k; ++j) d = fma_(-H[k * n + j], H[k * n + j], d);
@@ -32,6 +79,12 @@ DEVICE void lane_factor(real* H, int n) {
 
 // mem_solve, done by one lane.
 DEVICE void lane_solve(real* x, const real* L, int n) {
+#if SIMENGINE_GPU
+  if (n == FACTOR_SIDE) {
+    lane_solve_of<FACTOR_SIDE>(x, L);
+    return;
+  }
+#endif
   ROLLED for (int k = 0; k < n; ++k) {
     x[k] = x[k] / L[k * n + k];
     ROLLED for (int i = k + 1; i < n; ++i) x[i] = fma_(-L[i * n + k], x[k], x[i]);
