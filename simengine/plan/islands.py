@@ -125,14 +125,25 @@ ISLAND_KERNELS: tuple[Kernel, ...] = (
 """Kernels that are launched only for models that are solved island by island."""
 
 
-def fitting(model: ModelTable, kernel: Kernel) -> tuple[Kernel, ...]:
+MOST_FUSED_DOFS = 64
+"""Most dofs of a world whose stages a GPU runs in one kernel although it is solved island by island."""
+
+
+def fitting(model: ModelTable, kernel: Kernel, fused: bool = False) -> tuple[Kernel, ...]:
     """The kernel itself, or a kernel for each of its stages if the model is solved island by island.
 
     These stages work on inertia stored by blocks. Contact counts are left out if a broadphase finds the pairs, and
     stages that have nothing to write, as those of tendons of a model without any.
+
+    Args:
+        model: model of the worlds.
+        kernel: a kernel over worlds.
+        fused: whether the stages may stay in one kernel, if the model has few dofs.
     """
     if not model.has_islands:
         return (kernel,)
+    if fused and model.nv <= MOST_FUSED_DOFS and not model.finds_pairs:
+        return (in_blocks(kernel),)
     counting = (COLLISION, COLLISION_GENERAL) if model.finds_pairs else ()
     stages = (in_form(stage, Form.BLOCKS) for stage in kernel.stages if stage not in counting)
     return tuple(catalogue.single(stage) for stage in stages if _has_work(model, stage))

@@ -186,12 +186,12 @@ class Selection:
             poses = self._poses
             if self.culls and not self.model.has_islands:
                 poses = catalogue.with_geoms_in_memory(poses)
-            return (*fitting(self.model, poses), *self._searches)
+            return (*self._fitting(poses), *self._searches)
         if self.counts_by_warp and general and not works_in_blocks(self.model):
-            return (*fitting(self.model, self._poses), catalogue.COUNTING_BY_WARP)
+            return (*self._fitting(self._poses), catalogue.COUNTING_BY_WARP)
         if self.merged:
             return catalogue.position_in_two(general, self._reads_sites)
-        return fitting(self.model, catalogue.position(general, self._reads_sites))
+        return self._fitting(catalogue.position(general, self._reads_sites))
 
     @property
     def _poses(self) -> Kernel:
@@ -292,7 +292,11 @@ class Selection:
         if self.lengths_by_block:
             return (*before, catalogue.SMOOTH_DRIVEN)
         kernel = smooth_kernels.smooth(model.general_smooth, model.has_fluid, model.has_adhesion)
-        return fitting(model, without_inertia(kernel) if self.tiled else kernel)
+        return self._fitting(without_inertia(kernel) if self.tiled else kernel)
+
+    def _fitting(self, kernel: Kernel) -> tuple[Kernel, ...]:
+        """The kernel, or one for each of its stages; a GPU runs those of few dofs in one."""
+        return fitting(self.model, kernel, self.spreads_searches)
 
     def _sense_motion(self) -> Kernel:
         return in_blocks(catalogue.SENSE_MOTION) if self.model.has_islands else catalogue.SENSE_MOTION
