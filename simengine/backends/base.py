@@ -20,6 +20,8 @@ LANE_CLASSES: tuple[int, ...] = (8, 16, 32)
 NEWTON_SOLVERS = ("solve_newton_unilateral", "solve_newton_general")
 """Names of the solvers with Newton's method: for rows that only push, and for rows of every type."""
 
+_PGS = "solve_pgs"
+
 LANES_OF_A_BLOCK = 128
 """Lanes of kernels in which a block of a GPU works on a world."""
 
@@ -42,13 +44,17 @@ def block_rows_for(nv: int, dtype: str) -> int:
     return nv if 2 * LANE_CLASSES[-1] < nv <= LANES_OF_A_BLOCK and dtype == "float32" else 0
 
 
-def dense_islands_for(model: ModelTable, dtype: str) -> bool:
-    """Whether a GPU solves islands of more than 64 dofs as dense problems, if a block has a lane for each of them.
+def dense_islands_for(model: ModelTable, dtype: str) -> int:
+    """The most dofs of an island that a GPU solves as a dense problem; 0 for as many as other backends do.
 
-    Islands of small blocks have a sparse factor, which has far fewer entries.
+    Islands of small blocks have a sparse factor from 33 dofs on, which has far fewer entries. Others are dense problems
+    as long as a block has a lane for each dof, if their rows only push.
     """
-    sparse = model.sizes["nwidest"] <= FACTOR_SIDE and model.sizes["nblock"] <= MOST_FACTORED_BLOCKS
-    return model.has_islands and model.solver == NEWTON_SOLVERS[0] and dtype == "float32" and not sparse
+    if not model.has_islands or model.solver == _PGS:
+        return 0
+    if model.sizes["nwidest"] <= FACTOR_SIDE and model.sizes["nblock"] <= MOST_FACTORED_BLOCKS:
+        return LANE_CLASSES[-1]
+    return LANES_OF_A_BLOCK if model.solver == NEWTON_SOLVERS[0] and dtype == "float32" else 0
 
 
 def along_branches_for(nv: int) -> bool:

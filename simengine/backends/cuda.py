@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from simengine.backends.base import (
-    LANES_OF_A_BLOCK,
     Candidates,
     Extent,
     StepShape,
@@ -109,8 +108,9 @@ class CudaBackend:
         return gpu
 
     def form_of(self, model: ModelTable, dtype: str) -> ModelTable:
-        """The model, with dense problems for islands of up to 128 dofs where a block solves these."""
-        return model.with_dense_islands(LANES_OF_A_BLOCK) if dense_islands_for(model, dtype) else model
+        """The model, with dense problems for as many dofs of an island as `dense_islands_for` says."""
+        most = dense_islands_for(model, dtype)
+        return model.with_dense_islands(most) if most else model
 
     def lanes(self, nv: int) -> int:
         """The lane class of nv dofs."""

@@ -12,7 +12,6 @@ import pytest
 
 from simengine import BackendError, Simulation, load_model
 from simengine.backends.base import (
-    LANES_OF_A_BLOCK,
     Extent,
     StepShape,
     along_branches_for,
@@ -52,7 +51,8 @@ class GpuOnPaper(HostBackend):
     island_lanes = CudaBackend.island_lanes
 
     def form_of(self, model: ModelTable, dtype: str) -> ModelTable:
-        return model.with_dense_islands(LANES_OF_A_BLOCK) if dense_islands_for(model, dtype) else model
+        most = dense_islands_for(model, dtype)
+        return model.with_dense_islands(most) if most else model
 
     def lanes(self, nv: int) -> int:
         return lanes_for(nv)

@@ -158,6 +158,17 @@ def test_solvers_of_islands_have_the_size_of_their_matrices(dtype: str, form: li
     assert any(name.startswith("solve_large") for name in calls(plan)) == (dtype == "float64")
 
 
+@pytest.mark.parametrize(
+    ("solver", "dtype", "most"), [("Newton", "float32", 32), ("CG", "float64", 32), ("PGS", "float32", 64)]
+)
+def test_islands_of_free_bodies_have_a_sparse_factor_from_33_dofs_on(solver: str, dtype: str, most: int) -> None:
+    body = "<body><freejoint/><geom size='0.1'/></body>"
+    option = f"<option solver='{solver}'/>"
+    few, many = (load_table(f"<mujoco>{option}<worldbody>{body * n}</worldbody></mujoco>") for n in (12, 65))
+    assert GpuOnPaper().form_of(few, dtype).large_island == most
+    assert GpuOnPaper().form_of(many, dtype).large_island == (128 if solver == "Newton" else 64)
+
+
 def test_a_chosen_size_of_dense_islands_is_kept() -> None:
     model = load_table(touching_arms(3))
     model.solve_dense_up_to(16)
