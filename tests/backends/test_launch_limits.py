@@ -23,12 +23,16 @@ from simengine.kernels.kernel import Kernel
 from simengine.kernels.step_kernel import TEAMS, WARP, StepKernel
 from simengine.model import ModelTable, clusters, load_table
 from simengine.model.clusters import MOST_WORDS
+from simengine.physics.islands.solve_large import SOLVE_LARGE
 from simengine.plan import catalogue
 from simengine.plan.evaluation import Launch
-from simengine.plan.scratch import column_words, scratch_plan
+from simengine.plan.islands import ISLAND_KERNELS
+from simengine.plan.scratch import class_bounds, column_words, lanes_of_islands, scratch_plan
+from simengine.state.island_fields import LARGE_ISLANDS
 from simengine_scheduler import KernelCall, Segments
 from simengine_scheduler.device.image import Image, build_image
 from simengine_scheduler.device.occupancy import Multiprocessors
+from simengine_scheduler.launch import CudaLaunch
 from tests.emission.test_memory import GpuOnPaper
 from tests.stages.test_clusters import room
 
@@ -175,6 +179,24 @@ def test_the_largest_clusters_fit_a_block(dtype: str, moving: int) -> None:
             grid, block, shared = backend.shape(units, kernel.own_lanes, scratch)
             check(grid, block, shared, units)
             assert shared == block[1] * scratch
+
+
+@pytest.mark.parametrize("dtype", WORDS)
+@pytest.mark.parametrize("bodies", [6, 24, 25, 64, 65])
+def test_sparse_factors_of_islands_fit_a_block(bodies: int, dtype: str, attributes: dict[int, int]) -> None:
+    """Beside what functions over lanes of a block declare, which counts where a launch asks for no more than usual."""
+    body = "<body><freejoint/><geom size='0.1'/></body>"
+    model = ShapesOfCuda().form_of(load_table(f"<mujoco><worldbody>{body * bodies}</worldbody></mujoco>"), dtype)
+    model.solve_by_islands(True)
+    (kernel,) = (kernel for kernel in ISLAND_KERNELS if kernel.stages == (SOLVE_LARGE,))
+    backend, bounds = ShapesOfCuda(), class_bounds(model)
+    for bound, lanes in zip(bounds[LARGE_ISLANDS:], lanes_of_islands(model, backend)[LARGE_ISLANDS:], strict=True):
+        own = scratch_plan(kernel, {**model.sizes, "nv": bound}, 0, backend).words + column_words(backend, lanes)
+        grid, block, shared = backend.shape(9, lanes, WORDS[dtype] * own)
+        assert block == (lanes, 1)
+        CudaLaunch(1, grid, block, shared)
+        assert shared + STATIC <= max(48 * 1024, attributes.get(1, 0) + STATIC)
+        assert 4 * (shared + STATIC) <= MULTIPROCESSOR_BYTES * WORDS[dtype] // 4
 
 
 def workers(model: ModelTable, worlds: int, dtype: str, merged: bool) -> Image | None:
