@@ -13,6 +13,7 @@ from simengine.kernels.kernel import Kernel
 from simengine.kernels.step_kernel import STEP_KERNELS, StepKernel
 from simengine.plan import islands
 from simengine.plan.every_kernel import all_kernels
+from simengine.plan.omissions import NOSLIP_OF_PYRAMIDS
 from simengine.plan.stages import COLLISION_GENERAL
 from simengine.plan.variants import (
     with_branches,
@@ -42,6 +43,7 @@ def _every_build(args: argparse.Namespace) -> list[Job]:
     jobs += [(k, d, kernel_lanes(k, args.lanes[0]), args.arch[0]) for k in with_largest_faces() for d in args.dtype]
     jobs += [(k, d, kernel_lanes(k, args.lanes[0]), args.arch[0]) for k in without_some_kinds() for d in args.dtype]
     jobs += [(with_rows_in_registers(d), d, 32, a) for d in args.dtype for a in args.arch]
+    jobs += [(NOSLIP_OF_PYRAMIDS, d, n, args.arch[0]) for d in args.dtype for n in args.lanes]
     jobs += [(k, d, 32, args.arch[0]) for k in with_branches() for d in args.dtype]
     jobs += [(k, "float32", kernel_lanes(k, 32), a) for k in with_warps() for a in args.arch if "float32" in args.dtype]
     lean = without_code_for_cones() if "float32" in args.dtype else ()

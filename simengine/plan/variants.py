@@ -6,6 +6,8 @@ from dataclasses import replace
 from functools import cache
 from itertools import product
 
+import mujoco
+
 from simengine.backends.base import DUAL_ROWS, LANE_CLASSES, LANES_OF_A_BLOCK, NEWTON_SOLVERS, lanes_for
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.sources import stage_sources
@@ -15,6 +17,7 @@ from simengine.physics.collision.prisms.prisms import PRISM_STAGES
 from simengine.physics.stage import Form
 from simengine.plan import catalogue
 from simengine.plan.forms import in_form
+from simengine.plan.omissions import NOSLIP_OF_PYRAMIDS, for_pyramids
 from simengine.plan.pairs import PAIR_KERNELS
 from simengine.plan.stages import (
     ACCELERATION,
@@ -45,6 +48,8 @@ _BLOCKS_ALONG_BRANCHES = 4  # of 128 threads on a multiprocessor; shared memory 
 _BLOCKS_WITH_ROWS = 2  # of 128 threads on a multiprocessor, each of which has up to 255 registers
 
 _WARP = LANE_CLASSES[-1]
+
+_ELLIPTIC = int(mujoco.mjtCone.mjCONE_ELLIPTIC)
 
 _THREADS_WITH_WARPS = 512  # on a multiprocessor, so that each has 128 registers
 
@@ -265,6 +270,7 @@ def variant_for(
     """
     chosen = with_contact_parameters(kernel) if model.finds_pairs else kernel
     chosen = without_kinds(chosen, model.nhfield > 0 and not prisms, model.nsearch > 0)
+    chosen = chosen if model.opt_cone == _ELLIPTIC else for_pyramids(chosen)
     chosen = with_dual_rows(with_face_capacity(chosen, model.face_corners), dual_rows)
     if matrix_rows and not keeps_factor(model):
         chosen = without_factor(chosen)
@@ -325,5 +331,6 @@ def with_branches() -> tuple[Kernel, ...]:
     """Every variant with matrices along branches."""
     solvers = (SOLVE_NEWTON_UNILATERAL.name, SOLVE_NEWTON_GENERAL.name)
     launched = (k for i, s in product(("", *INTEGRATORS), solvers) for k in catalogue.step_kernels(i, s))
-    kernels = {k.name: k for k in (*launched, catalogue.NOSLIP_KERNEL, catalogue.single(ACCELERATION))}
+    after = (catalogue.NOSLIP_KERNEL, NOSLIP_OF_PYRAMIDS, catalogue.single(ACCELERATION))
+    kernels = {k.name: k for k in (*launched, *after)}
     return tuple(variant for k in kernels.values() if (variant := along_branches(k)) != k)

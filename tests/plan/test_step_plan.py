@@ -179,7 +179,7 @@ def test_large_worlds_of_one_tree_have_matrices_along_branches_and_no_factor() -
     model, gpu = load_table(humanoid_xml(70, 'noslip_iterations="2"')), GpuOnPaper()
     plan = plan_step(model, 512, gpu, "float32", decide_issuing([model], gpu, "auto", "auto", {}), shards=1)
     kernels = plan.kernels(NOTHING)
-    others = {"noslip_branches", "inertia_general_branches"}
+    others = {"noslip_pyramids_branches", "inertia_general_branches"}
     assert {k.name for k in kernels if k.solves_symmetric} == {k.name for k in kernels if k.along_branches} - others
     assert others <= {k.name for k in kernels}
     assert not any("qLD" in (*k.reads, *k.produced) for k in kernels)

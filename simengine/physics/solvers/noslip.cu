@@ -24,7 +24,7 @@ DEVICE void for_each_wanted(int n, const Wanted& wanted, const Visit& visit) {
 // get the curvature along the difference of their rows, and a cone its diagonal block of A between tangents.
 DEVICE void bare_blocks(const Model& m, const Rows& rows, const real* Y, real* efc_weight) {
   const int nv = m.nv(), stride = m.nvp();
-  LANE_FOR(r, rows.n) {
+  LANE_FOR(r, NOSLIP_CONES ? rows.n : 0) {
     if (rows.type[r] != ROW_CONTACT_ELLIPTIC) continue;
     const int first = rows.address[rows.id[r]], i = r - first;
     real* block = efc_weight + MAX_CONE_ROWS * first;

@@ -2,13 +2,18 @@
 // takes the forces to their optimum while all others stay fixed.
 #pragma once
 
+// A kernel for worlds without elliptic cones has no code for them, which takes registers from the other updates.
+#ifndef NOSLIP_CONES
+#define NOSLIP_CONES 1
+#endif
+
 // Number of rows that are updated together and whose first row is r: a friction loss alone, two opposite edges of a
 // pyramid, or the rows of an elliptic contact; 0 for other rows.
 DEVICE int rows_improved(const Model& m, const Rows& rows, int r) {
   const int type = rows.type[r];
   if (type == ROW_FRICTION_DOF || type == ROW_FRICTION_TENDON) return 1;
   if (type == ROW_CONTACT_PYRAMIDAL) return (r - rows.address[rows.id[r]]) % 2 ? 0 : 2;
-  return type == ROW_CONTACT_ELLIPTIC ? rows_together(m, rows, r) : 0;
+  return NOSLIP_CONES && type == ROW_CONTACT_ELLIPTIC ? rows_together(m, rows, r) : 0;
 }
 
 // The force of a friction loss, or half the difference of the forces of two opposite edges: one number, whose absolute

@@ -98,7 +98,7 @@ DEVICE void sweep(const Model& m, const DenseDual& d, int n, const int* list, Sw
     const int count = line_up(m, first, together, &line);
     look_up(m, d.rows, n, list, base + LANES < n ? base + LANES + own : own, state);
     if (count) take_turns(m, d, count, line, state);
-    unsigned cones = lane_ballot(together > 2);
+    unsigned cones = NOSLIP_CONES ? lane_ballot(together > 2) : 0;
     if (!cones) continue;
     if (own < m.nv()) d.z[own] = state->z;
     ROLLED for (; cones; cones &= cones - 1) {
@@ -136,7 +136,7 @@ DEVICE void sweep(const Model& m, const DenseDual& d, int n, const int* list, Sw
   ROLLED for (int k = 0; k < n; ++k) {
     const int r = list[k], together = rows_improved(m, d.rows, r);
     if (!together) continue;
-    if (together > 2) {
+    if (NOSLIP_CONES && together > 2) {
       state->improvement += improve_cone(m, d, r, together);
       continue;
     }
