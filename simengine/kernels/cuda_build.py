@@ -189,12 +189,12 @@ def load_kernels(builds: Iterable[Build], dtype: str) -> list[CudaFunction]:
     arch, how = int(device.compute_capability), (dtype, int(device.id), cache_dir(), *more_options())
     wanted = [Build(kernel, kernel_lanes(kernel, lanes)) for kernel, lanes in builds]
     missing = [build for build in dict.fromkeys(wanted) if (build, how) not in _LOADED]
-    sources = {build: cuda_source(build.kernel) for build in missing}
+    sources = {kernel: cuda_source(kernel) for kernel in dict.fromkeys(build.kernel for build in missing)}
 
     def path_of(build: Build) -> Path:
-        return _built(build.kernel, sources[build], dtype, build.lanes, arch)
+        return _built(build.kernel, sources[build.kernel], dtype, build.lanes, arch)
 
-    for build, path in together(path_of, missing, lambda build: len(sources[build])):
+    for build, path in together(path_of, missing, lambda build: len(sources[build.kernel])):
         module = cupy.cuda.function.Module()
         module.load(path.read_bytes())
         function = module.get_function(build.kernel.name)

@@ -117,12 +117,12 @@ def load_kernels(builds: Iterable[Build], dtype: str, own_tables: bool = False) 
     how = (dtype, own_tables, compiler(), os.environ.get("CXXFLAGS", ""), cache_dir())
     missing = [build for build in dict.fromkeys(wanted) if (build, how) not in _LOADED]
     if missing:
-        sources = {build: host_source(build.kernel) for build in missing}
+        sources = {kernel: host_source(kernel) for kernel in dict.fromkeys(build.kernel for build in missing)}
 
         def path_of(build: Build) -> Path:
-            return _built(build.kernel, sources[build], dtype, build.lanes, own_tables=own_tables)
+            return _built(build.kernel, sources[build.kernel], dtype, build.lanes, own_tables=own_tables)
 
-        for build, path in together(path_of, missing, lambda build: len(sources[build])):
+        for build, path in together(path_of, missing, lambda build: len(sources[build.kernel])):
             function = getattr(ctypes.CDLL(str(path)), build.kernel.name)
             function.argtypes = [ctypes.c_void_p]
             function.restype = None

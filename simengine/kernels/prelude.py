@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 
 import mujoco
 
@@ -33,6 +34,7 @@ from simengine.state.pair_fields import MAX_NEIGHBOURS, PAIR_COLUMNS, PAIR_SPARE
 _GEOMS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh")
 
 
+@cache
 def constants() -> str:
     """C definitions of the codes that stages share with Python."""
     joint, geom, row = mujoco.mjtJoint, mujoco.mjtGeom, mujoco.mjtConstraint
