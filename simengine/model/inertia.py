@@ -10,14 +10,23 @@ _MOST = 100.0
 relative error of the joint's inertia is this many times the rounding unit: 1e-5 in float32."""
 
 
-def has_small_far_bodies(mj: mujoco.MjModel) -> bool:
-    """Whether some joint rotates a subtree that is small compared with its distance from the tree's centre of mass."""
+def at_rest(mj: mujoco.MjModel) -> mujoco.MjData:
+    """The frames of bodies, the tendons and the inertia at qpos0."""
+    data = mujoco.MjData(mj)
+    for compute in (mujoco.mj_kinematics, mujoco.mj_comPos, mujoco.mj_tendon, mujoco.mj_makeM):
+        compute(mj, data)
+    return data
+
+
+def has_small_far_bodies(mj: mujoco.MjModel, data: mujoco.MjData) -> bool:
+    """Whether some joint rotates a subtree that is small compared with its distance from the tree's centre of mass.
+
+    Args:
+        mj: the model.
+        data: as `at_rest` returns it.
+    """
     if not mj.nv:
         return False
-    data = mujoco.MjData(mj)
-    data.qpos[:] = mj.qpos0
-    for compute in (mujoco.mj_kinematics, mujoco.mj_comPos, mujoco.mj_makeM):
-        compute(mj, data)
     diagonal = data.M[mj.M_rowadr + mj.M_rownnz - 1]  # rows are those of the lower triangle
     body = mj.dof_bodyid
     away = data.subtree_com[body] - data.subtree_com[mj.body_rootid[body]]

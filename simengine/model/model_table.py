@@ -15,8 +15,8 @@ from simengine.model.build import build_arrays, build_options, build_sizes, init
 from simengine.model.clusters import cluster_sizes
 from simengine.model.colliders import MOST_LISTED, Census, collider_table, most_slots, take_census
 from simengine.model.hfields import most_cells
-from simengine.model.inertia import has_small_far_bodies
-from simengine.model.numbers import check_numbers, check_precision
+from simengine.model.inertia import at_rest, has_small_far_bodies
+from simengine.model.numbers import check_inertia, check_numbers, check_precision
 from simengine.model.pair_types import HEAVY_PAIRS, PAIR_TYPES
 from simengine.model.pairs import Parameters, face_capacity, geom_pairs, pair_table, unsupported_pairs
 from simengine.model.rows import needs_general_rows, row_table
@@ -69,6 +69,8 @@ class ModelTable:
     def __init__(self, mj: mujoco.MjModel):
         name = mj.names[: mj.names.find(b"\0")].decode() or "unnamed"
         check_numbers(name, mj)
+        rest = at_rest(mj)
+        check_inertia(name, mj, rest)
         by_islands = worth_blocks(mj)
         override = mj.opt.enableflags & int(mujoco.mjtEnableBit.mjENBL_OVERRIDE)
         many = by_islands and not override and mj.ngeom * (mj.ngeom - 1) // 2 + mj.npair > MOST_LISTED
@@ -107,7 +109,7 @@ class ModelTable:
             or self.ngravcomp
             or (self.has_fluid and self.arrays["body_fluid"].any())
             or self.opt_integrator in ("implicit", "implicitfast")
-            or has_small_far_bodies(mj)
+            or has_small_far_bodies(mj, rest)
             or has_polynomials(mj)
             or mj.tendon_armature.any()
         )

@@ -57,9 +57,6 @@ def check_numbers(name: str, mj: mujoco.MjModel) -> None:
     Raises:
         ModelError: the model holds NaN or an infinity, or a joint has a negative friction loss. The message names every
             array with one of its elements.
-
-    Warns:
-        UserWarning: a joint moves without inertia.
     """
     if bad := bad_numbers(mj):
         raise ModelError(f"model {name!r} has numbers that are not finite: {'; '.join(bad)}; correct the model")
@@ -69,7 +66,20 @@ def check_numbers(name: str, mj: mujoco.MjModel) -> None:
     if driven:
         losses = "; ".join(f"{joint} has {loss:g}" for joint, loss in dict(driven).items())
         raise ModelError(f"model {name!r} has friction that drives instead of braking: {losses}; give zero or more")
-    for joint in joints_without_inertia(mj):
+
+
+def check_inertia(name: str, mj: mujoco.MjModel, data: mujoco.MjData) -> None:
+    """Look for joints that move without inertia.
+
+    Args:
+        name: the model's name.
+        mj: the compiled model.
+        data: as `at_rest` returns it.
+
+    Warns:
+        UserWarning: there is such a joint.
+    """
+    for joint in joints_without_inertia(mj, data):
         warnings.warn(
             f"{joint} of model {name!r} moves without inertia, so that its acceleration is arbitrary; give its body a "
             "mass or the joint an armature",
@@ -135,15 +145,12 @@ def _lines(mj: mujoco.MjModel, test: _Test, of_unbounded: _Test, owners: Mapping
     return found
 
 
-def joints_without_inertia(mj: mujoco.MjModel) -> list[str]:
+def joints_without_inertia(mj: mujoco.MjModel, data: mujoco.MjData) -> list[str]:
     """Joints that move without inertia at qpos0, as in `joint 'hip'`, one for each singular tree of bodies.
 
     MuJoCo warns where a pivot of the factor is below mjMINVAL. This looks at the smallest eigenvalue of each tree's
     inertia, and names the joint that its eigenvector moves most.
     """
-    data = mujoco.MjData(mj)
-    for compute in (mujoco.mj_kinematics, mujoco.mj_comPos, mujoco.mj_tendon, mujoco.mj_makeM):
-        compute(mj, data)
     found = []
     for tree in range(mj.ntree):
         first, number = int(mj.tree_dofadr[tree]), int(mj.tree_dofnum[tree])

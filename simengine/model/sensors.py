@@ -7,6 +7,7 @@ in it, so that no stage has to distinguish these.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import mujoco
@@ -57,6 +58,7 @@ _POSES = {
 }
 
 
+@cache
 def sensor_code(name: str) -> int:
     """MuJoCo's number of a sensor type."""
     return int(_SENSOR.__members__[f"mjSENS_{name}"])
