@@ -18,7 +18,7 @@ DEVICE void put_equality(int e, int r, int rows, const real* pos, const real* dr
 
 // (1) rows of the active equalities, from row 0 on; returns their number. Until (4), efc_D holds the distance on which
 // their impedance depends, and efc_aref the drift. An equality of lengths is the work of one lane, and one of bodies is
-// that of all lanes.
+// that of as many lanes as a row has words, or of all lanes.
 template <class Rows>
 DEVICE int equality_rows(const Model& m, const real* qpos, const int* eq_active, const Motion& motion,
                          const real* ten_length, const real* ten_J, const Rows& jacobian, real* efc_pos, real* efc_D,
@@ -40,29 +40,35 @@ DEVICE int equality_rows(const Model& m, const real* qpos, const int* eq_active,
     put_equality(e, r, rows, pos, drift, efc_pos, efc_D, efc_aref, efc_type, efc_id);
   }
   if (!lane_any(of_bodies)) return all;
-  int r = 0;
-  ROLLED for (int e = 0; e < m.neq(); ++e) {
-    const int rows = eq_active[e] ? m.eq_rows()[e] : 0;
-    if (rows && m.eq_type()[e] <= EQ_WELD) {
-      real p1[3], p2[3], q1[4], q2[4], column[6];
-      equality_point(m, e, 0, motion.xpos, motion.xmat, p1);
-      equality_point(m, e, 1, motion.xpos, motion.xmat, p2);
-      equality_quat(m, e, 0, motion.xquat, q1);
-      equality_quat(m, e, 1, motion.xquat, q2);
-      for (int i = 0; i < 6; ++i) drift[i] = 0;
-      body_equality(m, e, motion, p1, p2, q1, q2, pos, drift);
-      const typename Rows::Dofs dofs = jacobian.dofs(m, m.eq_obj()[2 * e], m.eq_obj()[2 * e + 1]);
-      LANE_FOR(c, jacobian.stride) {
-        body_equality_column(m, e, motion, dofs.dof(m, c), p1, p2, q1, q2, column);
-        for (int i = 0; i < 6; ++i) {
-          if (i >= rows) continue;
-          jacobian.J[size_t(r + i) * jacobian.stride + c] = column[i];
-          jacobian.touch(r + i, c, dofs);
-        }
-      }
-      if (lane() == 0) put_equality(e, r, rows, pos, drift, efc_pos, efc_D, efc_aref, efc_type, efc_id);
+  int r = 0, width = 1;
+  ROLLED while (width < LANES && width < jacobian.stride) width *= 2;
+  const int at_once = LANES / width, group = lane() / width;
+  ROLLED for (int first = 0; first < m.neq(); first += at_once) {
+    const int e = first + group;
+    int own = 0, rows = 0;
+    ROLLED for (int k = 0; k < at_once && first + k < m.neq(); ++k) {
+      const int of_this = eq_active[first + k] ? m.eq_rows()[first + k] : 0;
+      own = k == group ? r : own, rows = k == group ? of_this : rows;
+      r += of_this;
     }
-    r += rows;
+    if (!rows || m.eq_type()[e] > EQ_WELD) continue;
+    real p1[3], p2[3], q1[4], q2[4], column[6];
+    equality_point(m, e, 0, motion.xpos, motion.xmat, p1);
+    equality_point(m, e, 1, motion.xpos, motion.xmat, p2);
+    equality_quat(m, e, 0, motion.xquat, q1);
+    equality_quat(m, e, 1, motion.xquat, q2);
+    for (int i = 0; i < 6; ++i) drift[i] = 0;
+    body_equality(m, e, motion, p1, p2, q1, q2, pos, drift);
+    const typename Rows::Dofs dofs = jacobian.dofs(m, m.eq_obj()[2 * e], m.eq_obj()[2 * e + 1]);
+    ROLLED for (int c = lane() % width; c < jacobian.stride; c += width) {
+      body_equality_column(m, e, motion, dofs.dof(m, c), p1, p2, q1, q2, column);
+      for (int i = 0; i < 6; ++i) {
+        if (i >= rows) continue;
+        jacobian.J[size_t(own + i) * jacobian.stride + c] = column[i];
+        jacobian.touch(own + i, c, dofs);
+      }
+    }
+    if (lane() % width == 0) put_equality(e, own, rows, pos, drift, efc_pos, efc_D, efc_aref, efc_type, efc_id);
   }
   return all;
 }

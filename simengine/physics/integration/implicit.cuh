@@ -221,6 +221,34 @@ DEVICE bool any_alone(const Model& m) {
   return lane_any(found);
 }
 
+// Do lanes share the small blocks of a model that has nothing but its joints and bodies?
+DEVICE bool shares_blocks(const Model& m) {
+#if SIMENGINE_GPU
+  return m.nblock() > 1 && m.nwidest() <= SMALL_BLOCK && !m.nu() && !m.ntendon();
+#else
+  return false;
+#endif
+}
+
+// implicit_matrix where lanes share the entries of all blocks, with the same bits.
+DEVICE void implicit_blocks(const Model& m, const Moving& f, const real* qM, bool coriolis, bool turns, bool has_fluid,
+                            const real* maps, const real* drift, real* matrix) {
+  const real h = m.opt_timestep()[0];
+  const int width = m.nwidest();
+  LANE_FOR(e, m.nv() * width) {
+    const int i = e / width;
+    const Block block = block_of(m, m.dof_block()[i]);
+    const int j = block.dof + e % width, at = block.at + (i - block.dof) * block.n + e % width;
+    if (e % width >= block.n) continue;
+    real x = i == j ? -damper_slope(m.dof_damping()[i], m.dof_dampingpoly() + 2 * i, f.qvel[i]) : R(0.0);
+    if (turns || has_fluid || x != 0) {
+      x = on_one_branch(m, i, j) ? add_motion(m, i, j, f, maps, drift, coriolis, has_fluid, x) : R(0.0);
+    }
+    matrix[at] = fma_(-h, x, qM[at]);
+  }
+  lane_sync();
+}
+
 // matrix = qM - h times the derivative of the smooth forces with respect to the velocity, in the blocks of qM. Most
 // models have one block of all dofs. Returns whether the matrix is symmetric.
 DEVICE bool implicit_matrix(const Model& m, const Moving& f, const real* qM, bool coriolis, real* slope,
@@ -231,6 +259,10 @@ DEVICE bool implicit_matrix(const Model& m, const Moving& f, const real* qM, boo
   LANE_FOR(t, m.ntendon()) tendon_slopes[t] = -tendon_slope(m, t, f);
   if (turns || has_fluid) subtree_maps(m, f, coriolis, has_fluid, maps);
   if (turns) axis_drifts(m, f, drift);
+  if (shares_blocks(m)) {
+    implicit_blocks(m, f, qM, coriolis, turns, has_fluid, maps, drift, matrix);
+    return !turns;
+  }
   ROLLED for (int b = 0; b < m.nblock(); ++b) {
     const Block block = block_of(m, b);
     real* own = matrix + block.at;
@@ -276,8 +308,18 @@ DEVICE void implicit_solve(const Model& m, real* x, real* matrix, bool symmetric
     return;
   }
 #endif
+#if SIMENGINE_GPU
+  LANE_FOR(b, m.nblock()) {
+    const Block block = block_of(m, b);
+    if (block.n == FACTOR_SIDE && !symmetric) lane_lu_solve<FACTOR_SIDE>(x + block.dof, matrix + block.at);
+  }
+  lane_sync();
+#endif
   ROLLED for (int b = 0; b < m.nblock(); ++b) {
     const Block block = block_of(m, b);
+#if SIMENGINE_GPU
+    if (block.n == FACTOR_SIDE && !symmetric) continue;
+#endif
 #if ONE_ROW_A_LANE
     if (symmetric && block.n <= LANES) {
       solve_rows(m, x + block.dof, block, matrix, [](int, real entry) { return entry; });

@@ -53,6 +53,29 @@ DEVICE void lane_solve_of(real* x, const real* L) {
   }
   UNROLLED for (int i = 0; i < N; ++i) x[i] = y[i];
 }
+
+// lu_solve of a block of N dofs in the registers of one lane; A is not changed.
+template <int N>
+DEVICE void lane_lu_solve(real* x, const real* A) {
+  real a[N][N], y[N];
+  UNROLLED for (int i = 0; i < N; ++i) {
+    y[i] = x[i];
+    UNROLLED for (int j = 0; j < N; ++j) a[i][j] = A[i * N + j];
+  }
+  UNROLLED for (int k = 0; k < N - 1; ++k) {
+    const real inverse = reciprocal_(a[k][k]);
+    UNROLLED for (int i = k + 1; i < N; ++i) {
+      const real factor = a[i][k] * inverse;
+      UNROLLED for (int j = k + 1; j < N; ++j) a[i][j] = fma_(-factor, a[k][j], a[i][j]);
+      y[i] = fma_(-factor, y[k], y[i]);
+    }
+  }
+  UNROLLED for (int k = N - 1; k >= 0; --k) {
+    y[k] = divide_(y[k], a[k][k]);
+    UNROLLED for (int i = 0; i < k; ++i) y[i] = fma_(-a[i][k], y[k], y[i]);
+  }
+  UNROLLED for (int i = 0; i < N; ++i) x[i] = y[i];
+}
 #endif
 
 // mem_factor, done by one lane.
