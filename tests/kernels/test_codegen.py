@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from simengine.kernels.cuda_codegen import kernel_source
 from simengine.kernels.host_codegen import host_source
-from simengine.kernels.kernel import Kernel
+from simengine.kernels.kernel import Kernel, factor_words
 from simengine.kernels.signatures import body_signature, parameters
 from simengine.kernels.sources import stage_sources
 from simengine.model.clusters import bit_words
@@ -39,7 +39,7 @@ chains = st.lists(st.sampled_from([s for s in STAGES if s.name != "scan"]), min_
 def lengths(kernel: Kernel, model: dict[str, int], nrow: int, registers: bool) -> dict[str, int]:
     """Words that each scratch item needs at least."""
     extra = {**model, "nvp": -(-model["nv"] // 4) * 4, "nhessian": 0 if registers else model["nv"] ** 2, "npull": 0}
-    extra |= {"nbounds": 4 * model["ngeom"], "nbranches": 0}
+    extra |= {"nbounds": 4 * model["ngeom"], "nbranches": 0, "nfactor": factor_words(model)}
     extra |= {"nboxes": 6 * (model["ncluster"] - model["nstill"]), "nbits": bit_words(model["ncand"])}
     words = {}
     for name in (*(n for n in kernel.reads if n in kernel.preload), *kernel.in_scratch):
