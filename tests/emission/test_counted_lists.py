@@ -9,7 +9,7 @@ import pytest
 
 from simengine import Simulation
 from simengine.cli.simulations.workloads import loaded
-from simengine.emission import calls
+from simengine.emission.sized import SizedCall, rounded, rounded_alike
 from simengine.zoo import pile_xml, random_robot
 from simengine_scheduler import make_executor
 from simengine_scheduler.core import CountedList
@@ -79,21 +79,21 @@ def test_several_steps_are_one_list(name: str, runs: int) -> None:
 @pytest.mark.parametrize("groups", ["several", "piles"])
 def test_a_launch_covers_all_that_was_counted(groups: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also islands and slices, of which there are more than worlds. On a GPU, what a launch leaves out is not done."""
-    sized, counted, asked = calls.SizedCall.sized, calls.SizedCall.counted, [0]
+    of_units, counted, asked = SizedCall.sized, SizedCall.counted, [0]
 
-    def note(call: calls.SizedCall, units: int) -> Any:
+    def note(call: SizedCall, units: int) -> Any:
         asked[0] = units
-        return sized(call, units)
+        return of_units(call, units)
 
     seen: list[tuple[int, int]] = []
 
-    def check(call: calls.SizedCall, units: int) -> Any:
+    def check(call: SizedCall, units: int) -> Any:
         found = counted(call, units)
         seen.append((units, asked[0]))
         return found
 
-    monkeypatch.setattr(calls.SizedCall, "sized", note)
-    monkeypatch.setattr(calls.SizedCall, "counted", check)
+    monkeypatch.setattr(SizedCall, "sized", note)
+    monkeypatch.setattr(SizedCall, "counted", check)
     sim = Simulation(GROUPS[groups](), backend="host", executor="serial", emission="counted")
     for _ in range(20):
         sim.step(8)
@@ -104,18 +104,18 @@ def test_a_launch_covers_all_that_was_counted(groups: str, monkeypatch: pytest.M
 
 def test_counts_that_are_close_have_the_same_call() -> None:
     """So an executor that keeps graphs of calls meets few of them, and never one for fewer worlds than counted."""
-    rounded = [calls.rounded(units, 100) for units in range(1, 101)]
-    assert all(units <= up <= 100 for units, up in enumerate(rounded, 1))
-    assert sorted(set(rounded)) == [1, 2, 4, 8, 16, 32, 64, 100]
-    large = [calls.rounded(units, None) for units in range(513, 100_000)]
+    few = [rounded(units, 100) for units in range(1, 101)]
+    assert all(units <= up <= 100 for units, up in enumerate(few, 1))
+    assert sorted(set(few)) == [1, 2, 4, 8, 16, 32, 64, 100]
+    large = [rounded(units, None) for units in range(513, 100_000)]
     assert all(units <= up < 1.25 * units for units, up in enumerate(large, 513))
     assert len(set(large)) < 40
 
 
 def test_all_counts_that_have_the_same_call_are_told_at_once() -> None:
-    sizes = {units: calls.rounded(units, None) for units in range(1, 5000)}
+    sizes = {units: rounded(units, None) for units in range(1, 5000)}
     for units, up in sizes.items():
-        alike = calls.rounded_alike(units)
+        alike = rounded_alike(units)
         assert units in alike
         assert [sizes.get(other, up) for other in alike] == [up] * len(alike)
-        assert sizes.get(alike.start - 1) != up != calls.rounded(alike.stop, None)
+        assert sizes.get(alike.start - 1) != up != rounded(alike.stop, None)
