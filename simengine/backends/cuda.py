@@ -108,9 +108,10 @@ class CudaBackend:
         return gpu
 
     def form_of(self, model: ModelTable, dtype: str) -> ModelTable:
-        """The model, with dense problems for as many dofs of an island as `dense_islands_for` says."""
-        most = dense_islands_for(model, dtype)
-        return model.with_dense_islands(most) if most else model
+        """The model in its fastest form on a GPU, with dense problems for islands as `dense_islands_for` says."""
+        form = model.on_a_gpu()
+        most = dense_islands_for(form, dtype)
+        return form.with_dense_islands(most) if most else form
 
     def lanes(self, nv: int) -> int:
         """The lane class of nv dofs."""

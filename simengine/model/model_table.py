@@ -10,7 +10,7 @@ import numpy as np
 
 from simengine.errors import UnsupportedModelError
 from simengine.model.actuators import needs_general_actuation
-from simengine.model.blocks import block_table, branch_sizes, joined_branches, worth_blocks
+from simengine.model.blocks import ON_A_CPU, ON_A_GPU, block_table, branch_sizes, joined_branches, worth_blocks
 from simengine.model.build import build_arrays, build_options, build_sizes, initial_state, search_sizes, typed
 from simengine.model.clusters import cluster_sizes
 from simengine.model.colliders import MOST_LISTED, Census, collider_table, most_slots, take_census
@@ -208,11 +208,16 @@ class ModelTable:
         return other
 
     def on_a_cpu(self) -> ModelTable:
-        """The model in the form that costs a CPU least: smaller worlds, too, are solved island by island there.
+        """The model in the form that costs a CPU least: smaller worlds, too, are solved island by island there."""
+        return self._split_on(ON_A_CPU)
 
-        What `solve_by_islands` chose is kept.
-        """
-        if self.has_islands or self._split_was_chosen or not worth_blocks(self.mj, on_a_cpu=True):
+    def on_a_gpu(self) -> ModelTable:
+        """The model in the form that costs a GPU least: smaller worlds of free bodies, too, are solved by islands."""
+        return self._split_on(ON_A_GPU)
+
+    def _split_on(self, where: str) -> ModelTable:
+        """The model island by island, where that is worth it. What `solve_by_islands` chose is kept."""
+        if self.has_islands or self._split_was_chosen or not worth_blocks(self.mj, where):
             return self
         other = copy(self)
         other.arrays, other.sizes = dict(self.arrays), dict(self.sizes)

@@ -51,8 +51,9 @@ class GpuOnPaper(HostBackend):
     island_lanes = CudaBackend.island_lanes
 
     def form_of(self, model: ModelTable, dtype: str) -> ModelTable:
-        most = dense_islands_for(model, dtype)
-        return model.with_dense_islands(most) if most else model
+        form = model.on_a_gpu()
+        most = dense_islands_for(form, dtype)
+        return form.with_dense_islands(most) if most else form
 
     def lanes(self, nv: int) -> int:
         return lanes_for(nv)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from simengine import Simulation, check_model, load_model
+from simengine.zoo import pile_xml
 from tests.gpu.compare import cuda_only
 from tests.helpers.islands import dropped, every_row, heap, pile, roped, touching_arms
 
@@ -58,6 +59,16 @@ def test_large_islands_agree_with_mujoco(backend: str, solver: str, dtype: str) 
     model = load_model(pile("elliptic").replace("<option", f'<option solver="{solver}" tolerance="1e-12"', 1))
     model.table.solve_dense_up_to(8)
     report = check_model(model, backend=backend, dtype=dtype, num_states=20, num_steps=40)
+    assert report.passed, report.verdict()
+
+
+@cuda_only
+def test_ten_free_bodies_are_solved_by_islands_and_agree_with_mujoco(backend: str) -> None:
+    model = load_model(pile_xml(10, "mixed"))
+    sim = Simulation(model, 6, backend=backend)
+    sim.step(60)
+    assert any(entry.call.name.startswith("solve_newton_unilateral_islands") for entry in sim.schedule.kernel_list)
+    report = check_model(model, backend=backend, dtype="float32", num_states=12, num_steps=20)
     assert report.passed, report.verdict()
 
 

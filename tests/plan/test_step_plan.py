@@ -169,6 +169,26 @@ def test_islands_of_free_bodies_have_a_sparse_factor_from_33_dofs_on(solver: str
     assert GpuOnPaper().form_of(many, dtype).large_island == (128 if solver == "Newton" else 64)
 
 
+@pytest.mark.parametrize(("bodies", "by_islands"), [(8, False), (9, True), (10, True)])
+@pytest.mark.parametrize("solver", ["Newton", "CG", "PGS"])
+def test_a_gpu_solves_nine_free_bodies_by_islands_and_no_fewer(bodies: int, by_islands: bool, solver: str) -> None:
+    body = "<body><freejoint/><geom size='0.1'/></body>"
+    model = load_table(f"<mujoco><option solver='{solver}'/><worldbody>{body * bodies}</worldbody></mujoco>")
+    form = GpuOnPaper().form_of(model, "float32")
+    assert not model.has_islands
+    assert form.has_islands == (by_islands and solver != "PGS")
+    assert form.large_island == (32 if form.has_islands else 64)
+    model.solve_by_islands(False)
+    assert not GpuOnPaper().form_of(model, "float32").has_islands
+
+
+def test_a_gpu_solves_bodies_beside_a_hinge_as_one_problem_up_to_64_dofs() -> None:
+    body = "<body><freejoint/><geom size='0.1'/></body>"
+    model = load_table(f"<mujoco><worldbody>{body * 10}<body><joint/><geom size='0.1'/></body></worldbody></mujoco>")
+    assert model.nv == 61
+    assert not GpuOnPaper().form_of(model, "float32").has_islands
+
+
 def test_a_chosen_size_of_dense_islands_is_kept() -> None:
     model = load_table(touching_arms(3))
     model.solve_dense_up_to(16)
