@@ -4,9 +4,10 @@
             learning   with pieces   call by call  with, without   what took less, until the next trial
                           └ timed       └ timed
 
-A turn is a few runs of one kind, of which the first is not timed. Each of the others is synchronised at both ends, so
-that what the device does counts, whether or not a program waits for it between runs. What else a program does there
-does not count. The medians of all timed runs decide.
+A turn is a few runs of one kind. The first is not timed. Some follow each other, synchronised at both ends, as those of
+a program do that issues step after step: what the host takes while the device is busy counts. Each of the others is
+synchronised at both ends, as those of a program are that waits for each step. Pieces must be the faster way for both.
+What a program does between runs does not count. Medians decide.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from collections.abc import Callable
 _LEARNING = 32  # runs at least, in which graphs are built as they are asked for,
 _SETTLED = 12  # until so many came without a new graph,
 _LONGEST = 256  # or there were so many
-_TURN = 6  # runs of a turn
+_FOLLOWING = 4  # runs of a turn that follow each other, behind one that is not timed,
+_TURN = 8  # and all of them, a multiple of steps that groups leave out in turn
 _TURNS = 6  # of a trial: with pieces and call by call, three times
+_FASTER = 0.97  # share of the time of single calls that pieces may take
 _AGAIN = 1024  # runs from a trial to the next; four times as many each time
 
 
@@ -40,8 +43,10 @@ class PiecesTrial:
         self._runs = self._since_built = self._built = 0
         self._wait = _LEARNING
         self._turn = -1  # of the trial; -1: there is none
-        self._times: tuple[list[float], list[float]] = [], []  # seconds a call: with pieces, and call by call
-        self._began = 0.0
+        self._followed: tuple[list[float], list[float]] = [], []  # seconds a call: with pieces, and call by call
+        self._waited: tuple[list[float], list[float]] = [], []
+        self._began = self._seconds = 0.0
+        self._calls = 0
 
     @property
     def comparing(self) -> bool:
@@ -57,9 +62,10 @@ class PiecesTrial:
         """Whether a run that begins has pieces."""
         if self._turn < 0:
             return self.pays
-        if self._runs == 1:
-            self._synchronize()
-        self._began = self._now()
+        if self._runs >= 1:
+            if self._runs == 1 or self._runs > _FOLLOWING:
+                self._synchronize()
+            self._began = self._now()
         return self._turn % 2 == 0
 
     def ended(self, calls: int, built: int) -> None:
@@ -73,16 +79,31 @@ class PiecesTrial:
                 self._next_turn()
             return
         if self._runs > 1:
-            self._synchronize()
-            self._times[self._turn % 2].append((self._now() - self._began) / max(1, calls))
+            self._note(calls)
         if self._runs == _TURN:
             self._next_turn()
+
+    def _note(self, calls: int) -> None:
+        """Note the time of a run of a turn."""
+        kind, is_last = self._turn % 2, self._runs == _FOLLOWING + 1
+        if self._runs > _FOLLOWING:
+            self._synchronize()
+        seconds = self._now() - self._began
+        if self._runs > _FOLLOWING + 1:
+            self._waited[kind].append(seconds / max(1, calls))
+            return
+        self._seconds += seconds
+        self._calls += calls
+        if is_last:
+            self._followed[kind].append(self._seconds / max(1, self._calls))
+            self._seconds, self._calls = 0.0, 0
 
     def _next_turn(self) -> None:
         self._turn += 1
         self._runs = 0
         if self._turn < _TURNS:
             return
-        self.pays = statistics.median(self._times[0]) <= statistics.median(self._times[1])
+        medians = [[statistics.median(times) for times in both] for both in (self._followed, self._waited)]
+        self.pays = all(pieces <= _FASTER * single for pieces, single in medians)
         self._wait = _AGAIN if self._wait == _LEARNING else 4 * self._wait
-        self._turn, self._times = -1, ([], [])
+        self._turn, self._followed, self._waited = -1, ([], []), ([], [])
