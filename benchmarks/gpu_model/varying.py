@@ -32,7 +32,7 @@ where its longest chain is 382 us by events."""
 _US = 1e-6
 _SHORTEST = 0.5e-6
 _STEPS = 3  # whose longest chain is looked at, as `bound_of` does
-_WARMUP, _LEARNING = 12, 120  # steps before the modelled ones; with pieces, the more
+_WARMUP, _LEARNING = 12, 300  # steps before the modelled ones; pieces are learned and tried in more
 _MODELLED = ("serial", "streams")
 _NO_TIMES = ("listed", "compiled")
 

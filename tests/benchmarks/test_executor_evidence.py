@@ -270,9 +270,9 @@ def test_lists_that_vary_on_the_host() -> None:
     says(f"spread by up to {100 * max(row['spread'] for row in rows):.0f} %")
 
 
-def test_lists_that_vary_on_a_gpu() -> None:
-    result = json.loads((ROOT / "benchmarks/results/varying_lists_h200.json").read_text(encoding="utf-8"))
-    rows = result["rows"]
+@pytest.mark.parametrize("name", ["varying_lists_h200.json", "varying_lists_compiled_h200.json"])
+def test_lists_that_vary_on_a_gpu(name: str) -> None:
+    rows = _rows(name)
     assert all(row["legal"] and row["equal"] and not row["error"] and row["bound"] for row in rows)
     assert "\n".join(varying_lists.table(rows)) in PAGE
     for sentence in varying_lists.sentences(rows):

@@ -70,11 +70,12 @@ _H100 = GpuSpec(
         launch_branches=3.4e-6,
         build=10e-6,
         build_node=9e-6,
-        # Measured with a driver that does nothing, on another host: benchmarks/results/run_costs_epyc_2_cores.json.
-        run=16e-6,
-        resume=10e-6,
-        keep=0.22e-6,
-        keep_polled=0.51e-6,
+        # Measured with a driver that does nothing, on another host:
+        # benchmarks/results/run_costs_in_flow_epyc_2_cores.json.
+        run=10e-6,
+        resume=0.7e-6,
+        keep=0.12e-6,
+        keep_polled=0.37e-6,
         keep_piece=0.08e-6,  # benchmarks/results/piece_costs_epyc_2_cores.json
         # What Python's generators take beyond that for an item, on the same host.
         emit=0.1e-6,
