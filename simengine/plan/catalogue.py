@@ -248,7 +248,7 @@ PRISM_DEPTH_BY_WARP = replace(PRISMS[2], name="prism_depth_by_warp", own_lanes=3
 PRISM_TOUCH_IN_EIGHT = replace(PRISMS[3], name="prism_touch_in_eight", own_lanes=8)
 """The fourth of them for very few worlds."""
 
-_OF_LONG = (*PRISMS[3].constants, ("SHORT_QUEUE", 4))  # a lane by itself takes as long as eight with four times as many
+_OF_LONG = (*PRISMS[3].constants, ("SHORT_QUEUE", 8))  # eight lanes and one take as long for some 10,000 prisms
 PRISM_TOUCHES_OF_MANY = (
     replace(PRISM_TOUCH_IN_EIGHT, name="prism_touch_short", constants=(*_OF_LONG, ("TAKES_SHORT_QUEUES", 1))),
     replace(PRISMS[3], name="prism_touch_long", constants=(*_OF_LONG, ("TAKES_LONG_QUEUES", 1))),
