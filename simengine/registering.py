@@ -45,22 +45,27 @@ def register_environments() -> None:
 
 
 class _AfterGymnasium(MetaPathFinder):
-    """Finds no module itself. When Gymnasium is imported, it leaves, and registers the environments afterwards."""
+    """Finds no module itself. Once Gymnasium has been imported, it leaves and registers the environments.
+
+    A program may look for Gymnasium without importing it, so it stays until then.
+    """
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname != _GYMNASIUM or self not in sys.meta_path:
+        if fullname != _GYMNASIUM:
             return None
-        sys.meta_path.remove(self)
-        found = (finder.find_spec(fullname, path, target) for finder in sys.meta_path if hasattr(finder, "find_spec"))
+        others = [finder for finder in sys.meta_path if finder is not self and hasattr(finder, "find_spec")]
+        found = (finder.find_spec(fullname, path, target) for finder in others)
         spec = next((spec for spec in found if spec is not None), None)
         if spec is not None and spec.loader is not None:
             execute = spec.loader.exec_module
 
             def execute_and_register(module: ModuleType) -> None:
                 execute(module)
-                register_environments()
+                if self in sys.meta_path:
+                    sys.meta_path.remove(self)
+                    register_environments()
 
             spec.loader.exec_module = execute_and_register  # type: ignore[method-assign]
         return spec

@@ -108,6 +108,15 @@ def test_importing_the_engine_leaves_out_heavy_libraries() -> None:
     assert done.stdout == "set()\n"
 
 
+def test_environments_are_registered_after_a_look_for_gymnasium() -> None:
+    """Names of models are looked for among Gymnasium's, which does not import it."""
+    code = (
+        "import simengine; simengine.load_model('ant'); import gymnasium; print(gymnasium.spec('simengine/Ant-v5').id)"
+    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout == "simengine/Ant-v5\n"
+
+
 @pytest.mark.parametrize(
     "packages", ["simengine", "gymnasium, simengine", "simengine, simengine_envs", "simengine_envs, simengine"]
 )
