@@ -1,8 +1,8 @@
 // The order in which lanes of a GPU eliminate the blocks of a large island, and where its factor has blocks.
 //
 // As on the host (elimination_order.cuh), the block with the fewest neighbours is eliminated first, the lowest of
-// several, and its neighbours become neighbours of each other. A warp knows the neighbours of all blocks, as bits of two
-// words a lane, so that an island has at most twice as many blocks as a warp has lanes.
+// several, and its neighbours become neighbours of each other. A warp knows the neighbours of all blocks, as bits of
+// two words a lane, so that an island has at most twice as many blocks as a warp has lanes.
 #pragma once
 
 #ifdef FACTOR_BY_LANES

@@ -1,7 +1,7 @@
 // Newton's direction in a large island of small blocks by a sparse factor of its Hessian, by the lanes of a GPU.
 //
-// Blocks have FACTOR_SIDE rows and columns; those of fewer dofs are filled up with the identity. Row k of the matrix, in
-// the order of elimination, holds its own block and those beside it in which the factor has entries. H = U' U is
+// Blocks have FACTOR_SIDE rows and columns; those of fewer dofs are filled up with the identity. Row k of the matrix,
+// in the order of elimination, holds its own block and those beside it in which the factor has entries. H = U' U is
 // factored in place, as in large_sparse.cuh, in shared memory:
 //
 //   for each row k      U_kk = the factor of H_kk,  U_kj = U_kk'^-1 H_kj for its columns j,  y_k = U_kk'^-1 b_k
@@ -19,8 +19,8 @@ struct BlockFactor {
   DEVICE_METHOD real* row_of(int number, int i) const { return block + FACTOR_BLOCK * number + FACTOR_SIDE * i; }
 };
 
-// The factor of an island, with its blocks in their order; without memory if the island has large blocks, or if there is
-// no room. `memory` has the words that `factor_words` of simengine/kernels/kernel.py counts.
+// The factor of an island, with its blocks in their order; without memory if the island has large blocks, or if there
+// is no room. `memory` has the words that `factor_words` of simengine/kernels/kernel.py counts.
 DEVICE BlockFactor block_factor(const Model& m, const LargeIsland& s, real* memory) {
   const int most = m.nblock() < MOST_FACTORED_BLOCKS ? m.nblock() : MOST_FACTORED_BLOCKS, all = most * (most + 1) / 2;
   const int room = all < MOST_BLOCKS_OF_FACTOR ? all : MOST_BLOCKS_OF_FACTOR;

@@ -1,4 +1,6 @@
-// A geom on a height field: its prisms are collided in MuJoCo's order; see patch.cuh.
+// A geom on a height field: its prisms are collided in MuJoCo's order. The patch of cells below a geom is (1) empty if
+// the boxes are apart, (2) has the cells that the geom's box covers, with (3) the corners of each prism, and (4)
+// collides prism and geom as convex shapes: patch.cuh.
 
 // Prisms of several pairs, shared by the lanes: a geom lies on few prisms, so those of several geoms fill a round.
 //
