@@ -1,4 +1,4 @@
-"""The chart of speeds relative to peers: a row for each model, a dot for each number of worlds, a line at 1."""
+"""The chart of speeds relative to peers: a row for each set of models, a dot for each case, a line at 1."""
 
 from __future__ import annotations
 
@@ -10,13 +10,23 @@ from typing import Any, NamedTuple
 
 from . import heaps
 from .results import RESULTS, load
+from .robots import ROLLOUT, WARP, Beside, Peer
 
 CHART = RESULTS.parents[1] / "docs" / "images" / "speed.svg"
 
 _INK, _FAINT, _PAPER, _LOST = "#1f2328", "#8c959f", "#ffffff", "#fbe9e7"
 _WORLDS = (1, 64, 256, 512, 1024, 4096, 8192, 32768)
-_MODELS = {"humanoid/humanoid": "humanoid (MuJoCo Warp's own)"}
 _FONT_SIZE = 9.0
+_SPREAD = 0.5  # of a row's height, over which the numbers of worlds of a set are spread
+
+_GPU, _CPU = "One NVIDIA H200, over MuJoCo Warp", "Two CPU cores, over mujoco.rollout on them"
+SETS = (
+    (_GPU, "robots of public packages", "peers/robots_mujoco_warp_h200", WARP),
+    (_GPU, "kinds of models", "peers/kinds_mujoco_warp_h200", WARP),
+    (_CPU, "models and robots", "peers/mujoco_rollout_epyc_2_cores", ROLLOUT),
+    (_CPU, "kinds of models", "peers/kinds_mujoco_rollout_epyc_2_cores", ROLLOUT),
+)
+"""Sets of models: the panel, what they are, the result file without its suffix, and the peer."""
 
 
 class Point(NamedTuple):
@@ -30,28 +40,31 @@ class Point(NamedTuple):
 
 def points() -> list[Point]:
     """All cases, in the order of the chart's rows."""
-    found = []
-    gpu = "One NVIDIA H200, over MuJoCo Warp"
-    for row in load("models_h200")["rows"]:
-        if "error" not in row:
-            name = _MODELS.get(row["model"], row["model"])
-            found.append(Point(gpu, name, row["worlds"], row.get("ratio")))
-    for row in load("mixed_h200")["rows"]:
-        if row["executor"] == "graph-cached" and row["emission"] == "whole":
-            found.append(Point(gpu, "these six in one batch", row["worlds_each"], row["over_peer"]))
-    results, peer = [load("piles_1_h200"), load("piles_256_h200")], load("peers/piles_mujoco_warp_h200")
-    of_heaps = heaps.ratios(results, peer)
+    of_models = [row for row in load("models_h200")["rows"] if "ratio" in row]
+    row = f"models of Gymnasium ({len({case['model'] for case in of_models})})"
+    found = [Point(_GPU, row, case["worlds"], case["ratio"]) for case in of_models]
+    for panel, what, name, peer in SETS:
+        found += _of_set(panel, what, name, peer)
+    for case in load("mixed_h200")["rows"]:
+        if case["executor"] == "graph-cached" and case["emission"] == "whole":
+            found.append(Point(_GPU, "these six in one batch", case["worlds_each"], case["over_peer"]))
+    results, peer_result = [load("piles_1_h200"), load("piles_256_h200")], load("peers/piles_mujoco_warp_h200")
+    of_heaps = heaps.ratios(results, peer_result)
     for (engine, (bodies, worlds)), ratio in sorted(of_heaps.items(), key=lambda item: (item[0][0], *item[0][1])):
-        if engine == "MuJoCo Warp":
-            found.append(Point(gpu, f"heap of {bodies:,} bodies", worlds, ratio))
-    for (engine, (bodies, worlds)), ratio in of_heaps.items():
-        if engine == "MuJoCo C":
-            found.append(
-                Point("One H200, over MuJoCo C on one CPU thread", f"heap of {bodies:,} bodies", worlds, ratio)
-            )
-    for row in load("cpu_xeon_2_cores")["rows"]:
-        found.append(Point("Two CPU cores, over mujoco.rollout on them", row["model"], row["worlds"], row["ratio"]))
-    return found
+        panel = _GPU if engine == "MuJoCo Warp" else "One H200, over MuJoCo C on one CPU thread"
+        found.append(Point(panel, f"heap of {bodies:,} bodies", worlds, ratio))
+    return sorted(found, key=lambda point: _panels(found).index(point.panel))
+
+
+def _of_set(panel: str, what: str, name: str, peer: Peer) -> list[Point]:
+    """The cases of a set in which both engines have a result."""
+    ratios = Beside(load(name), peer).ratios()
+    row = f"{what} ({len({model for model, _ in ratios})})"
+    return [Point(panel, row, worlds, ratio) for (_, worlds), ratio in ratios.items()]
+
+
+def _panels(of: Sequence[Point]) -> list[str]:
+    return list(dict.fromkeys(point.panel for point in of))
 
 
 def fingerprint(of: Sequence[Point]) -> str:
@@ -74,11 +87,11 @@ def figure(of: Sequence[Point]) -> Any:
     """The chart as a matplotlib figure: a panel for each peer, with the same logarithmic axis of ratios."""
     from matplotlib.figure import Figure
 
-    panels = list(dict.fromkeys(point.panel for point in of))
+    panels = _panels(of)
     rows = {panel: list(dict.fromkeys(point.row for point in of if point.panel == panel)) for panel in panels}
     heights = [len(rows[panel]) for panel in panels]
     chart = Figure(
-        figsize=(8.4, 0.26 * sum(heights) + 0.35 * len(panels) + 1.1), facecolor=_PAPER, layout="constrained"
+        figsize=(8.4, 0.42 * sum(heights) + 0.35 * len(panels) + 1.1), facecolor=_PAPER, layout="constrained"
     )
     every = chart.subplots(len(panels), sharex=True, squeeze=False, height_ratios=heights)[:, 0]
     limits = _limits([point.ratio for point in of if point.ratio])
@@ -114,10 +127,15 @@ def _frame(axes: Any, low: float, high: float) -> None:
 
 
 def _dots(axes: Any, of: Sequence[Point], rows: Sequence[str]) -> None:
-    for point in of:
-        if point.ratio is not None:
-            style = {"s": 42, "color": [_color(point.worlds)], "edgecolor": _INK, "linewidth": 0.5, "zorder": 3}
-            axes.scatter([point.ratio], [rows.index(point.row)], **style)
+    shown = [point for point in of if point.ratio is not None]
+    for row in rows:
+        of_row = [point for point in shown if point.row == row]
+        sizes = sorted({point.worlds for point in of_row})
+        apart = _SPREAD / len(sizes) if len(of_row) > len(sizes) else 0.0  # a set has several dots of each size
+        for point in of_row:
+            place = rows.index(row) + apart * (sizes.index(point.worlds) - (len(sizes) - 1) / 2)
+            style = {"s": 30, "color": [_color(point.worlds)], "edgecolor": _INK, "linewidth": 0.4, "zorder": 3}
+            axes.scatter([point.ratio], [place], **style)
 
 
 def _color(worlds: int) -> Any:

@@ -1,10 +1,11 @@
-"""Small models of one kind each on a CPU, beside mujoco.rollout."""
+"""Small models of one kind each: on a CPU beside mujoco.rollout, and on a GPU before and after changes of kernels."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from .markdown import ratio, speed, table
+from .markdown import ratio, speed, table, three_digits
 from .results import Result
 
 KINDS = {
@@ -60,3 +61,29 @@ def held(result: Result, enough: float) -> str:
     """For how many models the ratio is enough, such as "9 of 14 models"."""
     ratios = [row["ratio"] for row in result["rows"] if "ratio" in row]
     return f"{sum(one >= enough for one in ratios)} of {len(ratios)} models"
+
+
+_FORMS = {"before": "before", "one problem": "before", "after": "after", "islands": "after"}
+"""Names of forms of kernels in results: those before a change, and those after it."""
+
+
+def gained(results: Sequence[Result]) -> str:
+    """Microseconds a step with kernels before and after a change, by model and number of worlds.
+
+    Args:
+        results: results with rows of both forms. A model is left out if it keeps its form because that is faster
+            with every number of worlds.
+    """
+    times: dict[str, dict[int, dict[str, float]]] = {}
+    for row in (row for result in results for row in result["rows"] if row["form"] in _FORMS):
+        case = times.setdefault(row["model"], {}).setdefault(row["worlds"], {})
+        case[_FORMS[row["form"]]] = row["us_per_step"]
+    lines = []
+    for model, sizes in times.items():
+        both = {worlds: (of["before"], of["after"]) for worlds, of in sorted(sizes.items()) if len(of) == 2}
+        if any(before > after for before, after in both.values()):
+            lines += [
+                [Path(model).stem, f"{worlds:,}", three_digits(before), three_digits(after), ratio(before / after)]
+                for worlds, (before, after) in both.items()
+            ]
+    return table(["model", "worlds", "before [us]", "after [us]", "gain"], lines)

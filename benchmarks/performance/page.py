@@ -18,7 +18,9 @@ _PEER_PILES = "peers/piles_mujoco_warp_h200"
 _ROBOTS = "peers/robots_mujoco_warp_h200"
 _ROBOT_KERNELS = "robot_kernels_h200"
 _ROBOTS_ON_CPU = "peers/mujoco_rollout_epyc_2_cores"
+_KINDS = "peers/kinds_mujoco_warp_h200"
 _KINDS_ON_CPU = "peers/kinds_mujoco_rollout_epyc_2_cores"
+_GAINS = ("prisms_h200", "islands_of_bodies_h200", "newton_without_cones_h200")
 _PEER_RUNS = ("peers/six_mujoco_warp_h200", "peers/mixed_mujoco_warp_h200", "peers/mixed_executors_mujoco_warp_h200")
 
 
@@ -70,8 +72,16 @@ def _of_models() -> dict[str, str]:
 
 def _of_robots() -> dict[str, str]:
     gpu, cpu = robots.Beside(load(_ROBOTS), robots.WARP), robots.Beside(load(_ROBOTS_ON_CPU), robots.ROLLOUT)
-    of_kinds = load(_KINDS_ON_CPU)
+    of_kinds, kinds_on_gpu = load(_KINDS_ON_CPU), robots.Beside(load(_KINDS), robots.WARP)
     return {
+        "gpu_kinds_table": kinds_on_gpu.table(),
+        "gpu_kinds_held": kinds_on_gpu.held(),
+        "gpu_kinds_lost": kinds_on_gpu.lost(),
+        "gpu_kinds_outside": kinds_on_gpu.outside(robots.OURS),
+        "gpu_kinds_outside_of_peer": kinds_on_gpu.outside(robots.WARP.engine),
+        "gpu_kinds_origin": origin(_KINDS),
+        "gains_table": kinds.gained([load(name) for name in _GAINS]),
+        "gains_origin": origin(*_GAINS),
         "kinds_table": kinds.kinds_table(of_kinds),
         "kinds_held": kinds.held(of_kinds, robots.ROLLOUT.enough),
         "kinds_origin": origin(_KINDS_ON_CPU),

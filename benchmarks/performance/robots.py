@@ -71,6 +71,11 @@ class Beside:
         ]
         return table(columns, lines)
 
+    def ratios(self) -> dict[tuple[str, int], float]:
+        """The ratio of the speeds of each model and number of worlds in which both engines have a result."""
+        every = zip(self._cases, self._every_ratio(), strict=True)
+        return {case: found for case, found in every if found == found}  # without those that are not a number
+
     def held(self) -> str:
         """For how many models every ratio that was measured is enough, such as "23 of 38 models"."""
         least = [min(found) for model in self._models if (found := self._ratios(model))]
