@@ -308,8 +308,12 @@ DEVICE void witnesses(const Difference& d, const Simplex& s, const real* n, real
   const real c = kinks.number == 2 ? dot3(kinks.edge[0], kinks.edge[1]) : R(0.0), det = 1 - c * c;
   share[0] = (r0 - c * r1) / det;
   share[1] = (r1 - c * r0) / det;
-  // the crossing of almost parallel edges of both cores is not well defined: then each point moves by half
+  // a far crossing of almost parallel edges of both cores is not well defined: then each point moves by half, unless
+  // crossing.cuh finds both edges to hold it
   const real most = fma_(R(4.0), sqrt_(dot3(rest, rest)), R(0.01) * d.scale);
+#if !SIMENGINE_GPU && REAL_IS_FLOAT
+  if (!(abs_(share[0]) + abs_(share[1]) > most && edges_cross(d, n, kinks, share, p1, p2)))
+#endif
   if (kinks.number == 2 && kinks.body[0] != kinks.body[1] && abs_(share[0]) + abs_(share[1]) > most) {
     for (int i = 0; i < 3; ++i) {
       p1[i] = fma_(R(-0.5), rest[i], p1[i]);

@@ -1,0 +1,37 @@
+"""Edges of deep shapes that are almost parallel cross far from the points that a search in float32 ends with."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+
+from simengine import Simulation, load_model
+from simengine.fuzz.solids import solids
+
+HILLS = "8 1 3 10 1 5 4 10 1 8 6 3 4 4 2 6 7 7 9 7 2 8 6 10 1 8 1 9 2 7 1 1 0 5 5 5"
+LYING = f"""
+<mujoco><asset><hfield name="hills" nrow="6" ncol="6" size="1 1 0.3 0.2" elevation="{HILLS}"/></asset><worldbody>
+  <geom type="hfield" hfield="hills"/>
+  <body><freejoint/><geom type="cylinder" size="0.13 0.12"/></body></worldbody></mujoco>"""
+# A cylinder 0.115 m deep in a prism, of which an edge crosses its side at an angle of two thirds of a degree.
+POSE = (0.71898416, -0.10162438, 0.18987865, -0.45188784, 0.69271355, 0.07239548, 0.55740848)
+WORLDS = 100
+
+
+def test_the_points_of_a_cylinder_along_an_edge_belong_to_both_shapes_in_float32() -> None:
+    moves = np.random.default_rng(0).uniform(-1, 1, (WORLDS, 7)) * ([2e-4] * 3 + [1e-4] * 4)
+    poses = (np.array(POSE) + moves).astype(np.float32)
+    mj = mujoco.MjModel.from_xml_string(LYING)
+    data = mujoco.MjData(mj)
+    with Simulation(load_model(mj), num_worlds=WORLDS, backend="host", dtype="float32") as sim:
+        sim.set_state(qpos=poses)
+        sim.forward()
+        for world in range(WORLDS):
+            data.qpos[:] = poses[world]
+            mujoco.mj_kinematics(mj, data)
+            found = sim.contacts(world)
+            assert len(found.dist) == 4
+            for dist, pos, frame in zip(found.dist, found.pos, found.frame, strict=True):
+                for geom, way in ((0, -0.5), (1, 0.5)):
+                    end = pos + way * dist * frame[0]
+                    assert any(solid.holds(end, 2e-6) for solid in solids(mj, data, geom, end)), (world, dist)
