@@ -46,17 +46,21 @@ class Unit:
         dtype: "float32" or "float64".
         rng: decides the direction.
         number: number of units.
+        parts: whether a number moves by any part of them. Whole units leave the difference of two large numbers as it
+            is, or move it by two units.
     """
 
-    def __init__(self, dtype: str, rng: np.random.Generator, number: float = 1.0):
+    def __init__(self, dtype: str, rng: np.random.Generator, number: float = 1.0, *, parts: bool = False):
         self._dtype = dtype
         self._rng = rng
         self._number = number
+        self._parts = parts
 
     def moved(self, values: np.ndarray, size: np.ndarray | None = None, often: np.ndarray | None = None) -> np.ndarray:
         """The numbers, moved by units of `size`, or of their own size; each row is moved `often` times, if given."""
         unit = np.spacing(np.abs(values if size is None else size).astype(self._dtype)).astype(np.float64)
-        way = self._rng.choice((-self._number, self._number), size=unit.shape)
+        ends = (-self._number, self._number)
+        way = self._rng.uniform(*ends, unit.shape) if self._parts else self._rng.choice(ends, size=unit.shape)
         return np.asarray(values + (unit * way if often is None else unit * way * np.sqrt(often)[:, None]))
 
 

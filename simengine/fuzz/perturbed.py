@@ -23,7 +23,7 @@ from simengine.check.report import relative_error
 from simengine.check.states import STATE_ARRAYS
 from simengine.model.model import Model
 
-_DRAWS = 32
+_DRAWS = 32  # with whole units, and as many with parts of them
 _UNITS = (1.0, 2.0, 4.0)  # in the last place, by turns: poses at the end of a chain are off by a few
 _MOVED = ("qpos", "qvel", "act", "ctrl")
 _ENDS = (0.1, 0.25, 0.5, 2.0, 4.0, 10.0)  # factors on the tolerance of MuJoCo's convex collisions
@@ -49,8 +49,8 @@ class Perturbed:
         rounding decides which of these exist.
 
         In each of some draws, the state and all that engines store between stages move by one to four units in the last
-        place: poses, velocities, the inertia matrix, rows and forces. The tolerance of convex collisions varies, too,
-        and their search goes on for longer.
+        place, or by any part of these: poses, velocities, the inertia matrix, rows and forces. The tolerance of convex
+        collisions varies, too, and their search goes on for longer.
         """
         oracle, state = self._oracle, evaluation.state
         largest = dict.fromkeys(_ALL, 0.0)
@@ -60,8 +60,8 @@ class Perturbed:
         oracle.forward(state)
         terms = Terms.of(data, dense_jacobian(mj, data))
         sort = partial(_sort, evaluation.fields) if heeds_order(self._model) else None
-        for draw in range(_DRAWS):
-            unit = Unit(self._dtype, rng, _UNITS[draw % len(_UNITS)])
+        for draw in range(2 * _DRAWS):
+            unit = Unit(self._dtype, rng, _UNITS[draw % len(_UNITS)], parts=draw >= _DRAWS)
             state.put_into(mj, data)
             for name in _MOVED:
                 values = getattr(data, name)

@@ -57,6 +57,15 @@ def test_numbers_move_by_units_in_the_last_place() -> None:
     np.testing.assert_array_equal(np.abs(often[0]), 2 * np.spacing(np.abs(values[0]).astype(np.float32)).astype(float))
 
 
+def test_parts_of_units_move_the_difference_of_large_numbers_by_less_than_a_unit() -> None:
+    pairs, unit = np.full((100, 2), 1500.0), float(np.spacing(np.float32(1500)))
+    for parts in (False, True):
+        moved = Unit("float32", np.random.default_rng(0), parts=parts).moved(pairs)
+        assert np.abs(moved - pairs).max() <= unit
+        across = np.abs(moved[:, 0] - moved[:, 1]) / unit
+        assert ((across > 0.1) & (across < 1)).any() == parts
+
+
 @pytest.mark.parametrize(("noslip", "moves"), [(0, False), (3, True)])
 def test_large_forces_that_balance_move_accelerations_where_they_make_these(noslip: int, moves: bool) -> None:
     """A sphere of 2 g, held by 1.6e5 N from below and above: in float32 a unit of these is 0.02 N, or 8 m/s^2."""

@@ -69,6 +69,23 @@ def test_rounding_of_forces_counts_where_it_also_swaps_contacts() -> None:
         assert changes["efc_J"] < 1e-4
 
 
+def test_parts_of_units_count_where_rolling_friction_is_the_last_to_remove_slip() -> None:
+    """Edges of rolling friction differ by 1e-4 of what they have in common, and reference accelerations are 1,500. Half
+    a unit of these in float32 moves what 1e6 N leave over by more than whole units do, which reach friction's bound."""
+    case = read(CORPUS / "rolling_without_slip.xml")
+    model, _ = comparable(load_model(mujoco.MjModel.from_xml_string(case.text)), case.seed)
+    oracle, rest = Oracle(model.mj, "float32"), Sampler(model.mj, 0).random()
+    at = np.array([2.67483664, -0.79134494, 1.20830262, 0.37097701, -7.41652346, 25.59033775, -0.76021355])
+    speed = np.array([3.2e-07, -8.36e-05, 1.42290187, 0.924926698, -1.57689023, 14.998004, 3.48635507])
+    state = rest._replace(qpos=at, qvel=speed, qfrc_applied=0 * at, xfrc_applied=0 * rest.xfrc_applied)
+    oracle.forward(state)
+    evaluation = Evaluation(state, collect(oracle.mj, oracle.data), oracle.touched())
+    assert np.abs(evaluation.fields["efc_force"]).max() > 1e6
+    changes = Perturbed(model, oracle, "float32").of_forward(evaluation)
+    assert 1 < changes["qfrc_constraint"] < np.inf
+    assert changes["efc_J"] < 1e-5
+
+
 @pytest.mark.parametrize(("along", "steady"), [(0.1, True), (95.0, False)])
 def test_rounding_of_inertia_about_a_com_counts_where_the_com_is_far(along: float, steady: bool) -> None:
     case = read(CORPUS / "far_along_a_slide.xml")
