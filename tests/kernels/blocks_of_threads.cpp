@@ -4,7 +4,8 @@
 #define SOLVER_WARPS 1  // so that registers.cuh defines Vec4
 #include "threads_as_lanes.h"
 
-enum { LARGE_ISLANDS = 4, HUGE_ISLANDS = 5, MOST_LARGE_DOFS = 512, COLUMN_ISLAND_M = 0, COLUMN_ISLAND_J = 1 };
+enum { LARGE_ISLANDS = 4, HUGE_ISLANDS = 5, MOST_LARGE_DOFS = 512, FACTOR_SIDE = 6 };
+enum { COLUMN_ISLAND_M = 0, COLUMN_ISLAND_J = 1 };
 #define ISLAND_BOUND(index) (8 << (index))
 
 // The part of the generated `Model` that blocks.cuh reads.

@@ -184,7 +184,7 @@ def without(line: str, after: str) -> Edit:
 
 
 SEEDED = {
-    "a lane_sync of kinematics is missing": ("kinematics", without("lane_sync();", "// (2) body frames, parents")),
+    "a lane_sync of kinematics is missing": ("kinematics", without("lane_sync();", "kinematics_body(m, body, qpos, m")),
     "a lane_sync of the solver is missing": (
         "solve_newton_unilateral",
         without("lane_sync();", "LANE_FOR(r, n) efc_force[r]"),

@@ -52,6 +52,7 @@ DEVICE bool ended_with_face(const Difference& d, const Simplex& s, real* normal)
   int corners = 0;
   for (int k = 0; k < 4; ++k) {
     if (!s.used[k]) continue;
+    if (s.vertex[k][0] < 0) return false;  // not known of a search that several kernels share
     for (int i = 0; i < 3; ++i) {
       if (s.dir[k][i] != upward[i]) return false;
     }
