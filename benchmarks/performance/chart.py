@@ -21,6 +21,7 @@ _SPREAD = 0.5  # of a row's height, over which the numbers of worlds of a set ar
 
 _GPU, _CPU = "One NVIDIA H200, over MuJoCo Warp", "Two CPU cores, over mujoco.rollout on them"
 SETS = (
+    (_GPU, "models of Gymnasium", "peers/gymnasium_mujoco_warp_h200", WARP),
     (_GPU, "robots of public packages", "peers/robots_mujoco_warp_h200", WARP),
     (_GPU, "kinds of models", "peers/kinds_mujoco_warp_h200", WARP),
     (_CPU, "models and robots", "peers/mujoco_rollout_epyc_2_cores", ROLLOUT),
@@ -40,9 +41,7 @@ class Point(NamedTuple):
 
 def points() -> list[Point]:
     """All cases, in the order of the chart's rows."""
-    of_models = [row for row in load("models_h200")["rows"] if "ratio" in row]
-    row = f"models of Gymnasium ({len({case['model'] for case in of_models})})"
-    found = [Point(_GPU, row, case["worlds"], case["ratio"]) for case in of_models]
+    found: list[Point] = []
     for panel, what, name, peer in SETS:
         found += _of_set(panel, what, name, peer)
     for case in load("mixed_h200")["rows"]:

@@ -15,13 +15,14 @@ TEMPLATE = Path(__file__).with_name("template.md")
 
 _PILES = ("piles_1_h200", "piles_256_h200", "piles_large_h200")
 _PEER_PILES = "peers/piles_mujoco_warp_h200"
+_GYMNASIUM = "peers/gymnasium_mujoco_warp_h200"
 _ROBOTS = "peers/robots_mujoco_warp_h200"
 _ROBOT_KERNELS = "robot_kernels_h200"
 _ROBOTS_ON_CPU = "peers/mujoco_rollout_epyc_2_cores"
 _KINDS = "peers/kinds_mujoco_warp_h200"
 _KINDS_ON_CPU = "peers/kinds_mujoco_rollout_epyc_2_cores"
 _GAINS = ("prisms_h200", "islands_of_bodies_h200", "newton_without_cones_h200")
-_PEER_RUNS = ("peers/six_mujoco_warp_h200", "peers/mixed_mujoco_warp_h200", "peers/mixed_executors_mujoco_warp_h200")
+_PEER_MIXED = "peers/mixed_mujoco_warp_h200"
 
 
 def page() -> str:
@@ -49,20 +50,18 @@ def _values() -> dict[str, str]:
 
 
 def _of_models() -> dict[str, str]:
-    ours, peer, cpu = load("models_h200"), load(_PEER_RUNS[0]), load("cpu_xeon_2_cores")
+    gpu, cpu = robots.Beside(load(_GYMNASIUM), robots.WARP), load("cpu_xeon_2_cores")
     ratios = [point.ratio for point in chart.points() if point.ratio is not None]
-    alone = load("mixed_h200")["rows"][0]
-    cases = [(model, alone["worlds_each"]) for model in alone["models"]]
-    again = dict(zip(cases, alone["alone_us"], strict=True))
     return {
         "cases": str(len(ratios)),
         "cases_lost": str(sum(ratio < 1 for ratio in ratios)),
-        "gpu_table": models.gpu_table(ours, peer),
-        "gpu_without_result": models.without_result(ours, peer),
-        "gpu_with_resets": models.with_resets(ours),
-        "gpu_drift": percent(models.drift([models.times(ours), again])),
-        "peer_drift": percent(models.drift(models.times(load(name)) for name in _PEER_RUNS)),
-        "gpu_origin": origin("models_h200", _PEER_RUNS[0]),
+        "gpu_table": gpu.table(),
+        "gpu_held": gpu.held(),
+        "gpu_missed": gpu.missed({"rows": []}),
+        "gpu_outside": gpu.outside(robots.OURS),
+        "gpu_outside_of_peer": gpu.outside(robots.WARP.engine),
+        "gpu_without_result": gpu.without_result(),
+        "gpu_origin": origin(_GYMNASIUM),
         "cpu_table": models.cpu_table(cpu),
         "cpu_repeats": str(models.repeats(cpu)),
         "cpu_lost": models.lost(cpu) or "none",
@@ -110,7 +109,7 @@ def _of_batches() -> dict[str, str]:
     piles, peer = [load(name) for name in _PILES], load(_PEER_PILES)
     return {
         "six_table": mixed.six_table(six, again),
-        "six_origin": origin("mixed_h200", "mixed_again_h200", _PEER_RUNS[1]),
+        "six_origin": origin("mixed_h200", "mixed_again_h200", _PEER_MIXED),
         "robots_table": mixed.robots_table(alike),
         "robots_origin": origin("mixed_robots_h200"),
         "heaps_table": heaps.heaps_table(piles, peer),

@@ -64,38 +64,12 @@ def test_the_chart_is_the_same_text_each_time_and_holds_every_case() -> None:
 
 def test_the_page_holds_every_file_that_it_names_and_every_lost_case() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    files = "models_h200", "cpu_xeon_2_cores", "mixed_h200", "scheduler_h200", "piles_256_h200"
+    files = "peers/gymnasium_mujoco_warp_h200", "cpu_xeon_2_cores", "mixed_h200", "scheduler_h200", "piles_256_h200"
     for name in (*files, "peers/kinds_mujoco_warp_h200", "prisms_h200"):
         assert f"`benchmarks/results/{name}.json`" in text
         assert json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))["date"] in text
     lost = sum(point.ratio < 1 for point in chart.points() if point.ratio is not None)
     assert f"in {lost} of them, left of the line, the peer is faster" in text
-
-
-def test_gpu_models_beside_the_peer() -> None:
-    rows = [
-        {**ROW, "model": "ant"},
-        {**ROW, "model": "ant", "worlds": 512, "steps_per_s": 9_994_000, "qacc_error": 2e-3},
-        {"model": "big", "worlds": 64, "error": "NonFiniteError: world 3"},
-        {key: value for key, value in ROW.items() if key != "ratio"} | {"model": "big", "worlds": 512},
-    ]
-    peer = [{**ROW, "model": "ant", "qacc_error": 0.3}, {**ROW, "model": "big", "worlds": 512, "error": "overflowed"}]
-    found = lines_of(models.gpu_table({"rows": rows}, {"rows": peer}))
-    assert found[2] == ["ant", "123 k (2.47x)", "9.99 M (2.47x)", "2 / 2", "2e-03", "3e-01"]
-    assert found[3][:3] == ["big", NONE, f"123 k ({NONE})"]
-    assert models.without_result({"rows": rows}, {"rows": peer}).splitlines() == [
-        '- simengine, big, 64 worlds: "NonFiniteError: world 3"',
-        '- MuJoCo Warp, big, 512 worlds: "overflowed"',
-    ]
-
-
-def test_gpu_models_with_worlds_that_were_reset() -> None:
-    reset = {**ROW, "model": "big", "resets": 1200, "first_reset": "bad state in world 3", "mujoco_resets_it": True}
-    assert models.with_resets({"rows": [{**ROW, "model": "ant"}]}) == ""
-    assert models.with_resets({"rows": [{**ROW, "model": "ant"}, reset]}) == (
-        f'- big, {ROW["worlds"]:,} worlds: 1,200 resets; the first: "bad state in world 3"; '
-        "MuJoCo resets this world, too."
-    )
 
 
 def test_cpu_models_with_ranges_of_both_engines() -> None:
@@ -117,11 +91,6 @@ def test_commands_that_differ_only_in_models_are_one_with_all_of_these(monkeypat
     monkeypatch.setattr(results, "load", lambda name: file)
     shown = results.origin("f").splitlines()[3:-1]
     assert shown == [commands[0], f"{peers} a b c --worlds 64 --json f", commands[2], "make figures"]
-
-
-def test_drift_is_the_largest_between_runs_of_one_case() -> None:
-    runs = [{("ant", 64): 100.0, ("ant", 8): 1.0}, {("ant", 64): 125.0}, {("ant", 64): 110.0, ("hopper", 64): 7.0}]
-    assert models.drift(runs) == pytest.approx(0.25)
 
 
 def test_models_in_one_batch_name_the_list_of_each_row() -> None:
