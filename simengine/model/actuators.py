@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import mujoco
 import numpy as np
 
+from simengine.model.codes import among
+
 _TRN, _DYN, _GAIN, _BIAS = mujoco.mjtTrn, mujoco.mjtDyn, mujoco.mjtGain, mujoco.mjtBias
 _PRM = 9
 
@@ -48,10 +50,11 @@ PARTS: dict[str, Part] = {
 def unsupported_types(mj: mujoco.MjModel) -> Iterator[tuple[str, np.ndarray]]:
     """Each type that the engine lacks, and the actuators (nu,) that are of it."""
     for part, (field, enum, used) in PARTS.items():
-        for name, code in enum.__members__.items():
-            kind = name.partition("_")[2].lower()
+        codes = getattr(mj, field)
+        for code in sorted(set(codes.tolist())):
+            kind = enum(code).name.partition("_")[2].lower()
             if kind not in used:
-                yield f"{kind} {part}", np.asarray(getattr(mj, field) == int(code))
+                yield f"{kind} {part}", np.asarray(codes == code)
 
 
 def actuator_table(mj: mujoco.MjModel) -> dict[str, Any]:
@@ -90,7 +93,7 @@ def full_turns(mj: mujoco.MjModel) -> np.ndarray:
     Spatial rotations are those of ball joints, and of a site relative to a reference site. Zero for other actuators.
     """
     affine = (mj.actuator_gaintype == int(_GAIN.mjGAIN_FIXED)) & (mj.actuator_biastype == int(_BIAS.mjBIAS_AFFINE))
-    on_joint = np.isin(mj.actuator_trntype, (int(_TRN.mjTRN_JOINT), int(_TRN.mjTRN_JOINTINPARENT)))
+    on_joint = among(mj.actuator_trntype, _TRN.mjTRN_JOINT, _TRN.mjTRN_JOINTINPARENT)
     ball = np.append(mj.jnt_type, -1)[np.where(on_joint, mj.actuator_trnid[:, 0], -1)] == int(
         mujoco.mjtJoint.mjJNT_BALL
     )
@@ -120,14 +123,13 @@ def _disabled(mj: mujoco.MjModel) -> np.ndarray:
 
 def needs_general_actuation(mj: mujoco.MjModel) -> bool:
     """Whether some actuator is not simply a force on a hinge, slide or fixed tendon that is linear in its control."""
-    scalar = np.isin(mj.actuator_trntype, (int(_TRN.mjTRN_JOINT), int(_TRN.mjTRN_JOINTINPARENT)))
+    scalar = among(mj.actuator_trntype, _TRN.mjTRN_JOINT, _TRN.mjTRN_JOINTINPARENT)
     joint = np.where(scalar, mj.actuator_trnid[:, 0], -1)
-    turning = [int(mujoco.mjtJoint.mjJNT_FREE), int(mujoco.mjtJoint.mjJNT_BALL)]
-    scalar &= ~np.isin(np.append(mj.jnt_type, -1)[joint], turning)
+    scalar &= ~among(np.append(mj.jnt_type, -1)[joint], mujoco.mjtJoint.mjJNT_FREE, mujoco.mjtJoint.mjJNT_BALL)
     plain = scalar | ((mj.actuator_trntype == int(_TRN.mjTRN_TENDON)) & ~_on_spatial_tendon(mj))
     plain &= mj.actuator_dyntype == int(_DYN.mjDYN_NONE)
     plain &= mj.actuator_gaintype == int(_GAIN.mjGAIN_FIXED)
-    plain &= np.isin(mj.actuator_biastype, (int(_BIAS.mjBIAS_NONE), int(_BIAS.mjBIAS_AFFINE)))
+    plain &= among(mj.actuator_biastype, _BIAS.mjBIAS_NONE, _BIAS.mjBIAS_AFFINE)
     return not plain.all() or bool(np.any(mj.tendon_actfrclimited))
 
 

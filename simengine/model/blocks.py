@@ -139,7 +139,7 @@ def joined_branches(mj: mujoco.MjModel, arrays: Mapping[str, np.ndarray]) -> lis
         return one
     parent = mj.dof_parentid.tolist()
     ends = [arrays["body_lastdof"][mj.geom_bodyid[arrays[name]]] for name in ("cand_geom1", "cand_geom2")]
-    for pair in np.unique(np.stack(ends, axis=1), axis=0).tolist():
+    for pair in sorted(set(zip(*(end.tolist() for end in ends), strict=True))):
         _join(parent, pair)
         if parent == one:
             return one

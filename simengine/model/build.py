@@ -22,7 +22,7 @@ from simengine.model.pairs import POLYTOPE_WORDS, Candidate, can_lie, pair_table
 from simengine.model.rows import row_table
 from simengine.model.sensors import sensor_table
 from simengine.model.slopes import most_pieces, slope_table
-from simengine.model.table import INT_OPTIONS, SIZES, TABLE, TABLE_BY_NAME
+from simengine.model.table import INT_OPTIONS, SIZES, TABLE, TABLE_BY_NAME, terms
 from simengine.model.tendons import path_table
 
 _DISABLE = mujoco.mjtDisableBit
@@ -125,9 +125,8 @@ def build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str, 
         "npiece": most_pieces(arrays),
     }
     for field in TABLE:
-        for dim, number in zip(field.dims, arrays[field.name].shape, strict=True):
-            name, _, more = str(dim).partition("+")
-            derived.setdefault(name, number - int(more or 0))
+        for (size, more), number in zip(terms(field.dims), arrays[field.name].shape, strict=True):
+            derived.setdefault(size, number - more)
     return {name: derived[name] if name in derived else int(getattr(mj, name)) for name in SIZES}
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
+from simengine.model.codes import among
+
 _SAME = mujoco.mjtSameFrame
 _NO_TURN = np.array([1.0, 0.0, 0.0, 0.0])
 
@@ -31,8 +33,8 @@ def _folded(
     """Positions (n, 3) [m] and orientations (n, 4) in the bodies `body`, replaced as `same` (n,) says."""
     mark = np.asarray(same)[:, None]
     as_body, as_inertia = int(_SAME.mjSAMEFRAME_BODY), int(_SAME.mjSAMEFRAME_INERTIA)
-    turned_as_body = np.isin(mark, (as_body, int(_SAME.mjSAMEFRAME_BODYROT)))
-    turned_as_inertia = np.isin(mark, (as_inertia, int(_SAME.mjSAMEFRAME_INERTIAROT)))
+    turned_as_body = among(mark, as_body, _SAME.mjSAMEFRAME_BODYROT)
+    turned_as_inertia = among(mark, as_inertia, _SAME.mjSAMEFRAME_INERTIAROT)
     at = np.where(mark == as_body, 0.0, np.where(mark == as_inertia, mj.body_ipos[body], pos))
     turned = np.where(turned_as_body, _NO_TURN, np.where(turned_as_inertia, mj.body_iquat[body], quat))
     return at, turned

@@ -13,6 +13,7 @@ from simengine.model.actuators import needs_general_actuation
 from simengine.model.blocks import ON_A_CPU, ON_A_GPU, block_table, branch_sizes, joined_branches, worth_blocks
 from simengine.model.build import build_arrays, build_options, build_sizes, initial_state, search_sizes, typed
 from simengine.model.clusters import cluster_sizes
+from simengine.model.codes import among
 from simengine.model.colliders import MOST_LISTED, Census, collider_table, most_slots, take_census
 from simengine.model.hfields import most_cells
 from simengine.model.inertia import at_rest, has_small_far_bodies
@@ -101,8 +102,8 @@ class ModelTable:
         heavy = any(HEAVY_PAIRS[code] for code in self.pair_codes)
         self.sensor_names = sensor_names(self.arrays["sensor_type"])
         self.has_adhesion = bool((mj.actuator_trntype == mujoco.mjtTrn.mjTRN_BODY).any())
-        at_sites = (mujoco.mjtTrn.mjTRN_SITE, mujoco.mjtTrn.mjTRN_SLIDERCRANK)
-        self.has_site_actuators = bool(np.isin(mj.actuator_trntype, list(map(int, at_sites))).any())
+        at_sites = among(mj.actuator_trntype, mujoco.mjtTrn.mjTRN_SITE, mujoco.mjtTrn.mjTRN_SLIDERCRANK)
+        self.has_site_actuators = bool(at_sites.any())
         self.general_smooth = bool(
             needs_general_actuation(mj)
             or self.npath

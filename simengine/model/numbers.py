@@ -9,6 +9,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from functools import cache
+from itertools import chain
+from math import isfinite
 
 import mujoco
 import numpy as np
@@ -43,6 +45,9 @@ _OPTIONS = ("timestep", "gravity", "wind", "magnetic", "density", "viscosity", "
 _OVERRIDES = ("o_margin", "o_solref", "o_solimp", "o_friction")  # of all contacts, with the flag `override`
 # An infinite one ends a search at once.
 _TOLERANCES = ("tolerance", "ls_tolerance", "noslip_tolerance", "ccd_tolerance")
+
+_EPSILON = float(np.finfo(float).eps)
+_CERTAIN = 100.0  # so far from the bound that rounding does not matter
 
 _Test = Callable[[np.ndarray], np.ndarray]
 
@@ -89,8 +94,16 @@ def check_inertia(name: str, mj: mujoco.MjModel, data: mujoco.MjData) -> None:
 
 def bad_numbers(mj: mujoco.MjModel) -> list[str]:
     """One line for each array of a model that holds NaN, or an infinity where none can be meant."""
-    seen = _SEEN_BY if _looks_through_a_camera(mj) else {}
-    return _lines(mj, lambda values: ~np.isfinite(values), np.isnan, _OWNERS | seen)
+    owners = _OWNERS | _SEEN_BY if _looks_through_a_camera(mj) else _OWNERS
+    return [] if _all_finite(mj, owners) else _lines(mj, lambda values: ~np.isfinite(values), np.isnan, owners)
+
+
+def _all_finite(mj: mujoco.MjModel, owners: Mapping[str, str]) -> bool:
+    """Whether the sum of each array is finite, as in almost every model; NaN and infinities are part of their sum."""
+    arrays = (getattr(mj, name) for name, _ in _arrays(tuple(owners.items())))
+    options = (getattr(mj.opt, name) for name in (*_OPTIONS, *_OVERRIDES, *_TOLERANCES))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return all(isfinite(np.add.reduce(values, axis=None)) for values in chain(arrays, options))
 
 
 def fits(arrays: Mapping[str, np.ndarray], dtype: str) -> bool:
@@ -149,15 +162,36 @@ def joints_without_inertia(mj: mujoco.MjModel, data: mujoco.MjData) -> list[str]
     """Joints that move without inertia at qpos0, as in `joint 'hip'`, one for each singular tree of bodies.
 
     MuJoCo warns where a pivot of the factor is below mjMINVAL. This looks at the smallest eigenvalue of each tree's
-    inertia, and names the joint that its eigenvector moves most.
+    inertia, and names the joint that its eigenvector moves most. Trees whose inverse has a small trace have no small
+    eigenvalue, and are not looked at: a library of linear algebra takes milliseconds to wake its threads.
     """
     found = []
+    inverse = _inverse_diagonal(mj, data)
     for tree in range(mj.ntree):
         first, number = int(mj.tree_dofadr[tree]), int(mj.tree_dofnum[tree])
+        dofs = slice(first, first + number)
+        largest = data.M[mj.M_rowadr[dofs] + mj.M_rownnz[dofs] - 1].sum()  # no eigenvalue is above the trace
+        smallest = 1.0 / inverse[dofs].sum()  # none is below, if the matrix is positive definite
+        if (inverse[dofs] > 0).all() and smallest > _CERTAIN * max(mujoco.mjMINVAL, number * _EPSILON * largest):
+            continue
         values, vectors = np.linalg.eigh(_inertia(mj, data, first, number))
-        if values[0] < max(mujoco.mjMINVAL, number * np.finfo(float).eps * values[-1]):
+        if values[0] < max(mujoco.mjMINVAL, number * _EPSILON * values[-1]):
             found.append(_element(mj, "dof", "joint", first + int(np.abs(vectors[:, 0]).argmax())))
     return found
+
+
+def _inverse_diagonal(mj: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
+    """(nv,) diagonal of the inverse of the inertia.
+
+    Trees do not depend on each other, so one solution has a column of the inverse of each tree.
+    """
+    mujoco.mj_factorM(mj, data)
+    column = np.arange(mj.nv) - np.repeat(mj.tree_dofadr, mj.tree_dofnum)
+    units = (np.arange(mj.tree_dofnum.max(initial=0))[:, None] == column).astype(float)
+    found = np.empty_like(units)
+    if mj.nv:
+        mujoco.mj_solveM(mj, data, found, units)
+    return found[column, np.arange(mj.nv)]
 
 
 def _inertia(mj: mujoco.MjModel, data: mujoco.MjData, first: int, number: int) -> np.ndarray:

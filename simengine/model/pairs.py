@@ -214,7 +214,8 @@ class Parameters:
         self._mj = mj
         scalars = (mj.geom_condim, mj.geom_priority, mj.geom_solmix, mj.geom_margin, mj.geom_gap)
         rows = np.column_stack([*scalars, mj.geom_friction, mj.geom_solref, mj.geom_solimp])
-        self._kind: list[int] = np.unique(rows, axis=0, return_inverse=True)[1].ravel().tolist()
+        numbers: dict[tuple[float, ...], int] = {}
+        self._kind = [numbers.setdefault(tuple(row), len(numbers)) for row in rows.tolist()]
         self._known: dict[tuple[int, int], ContactParameters] = {}
 
     def of(self, candidate: Candidate) -> ContactParameters:
@@ -314,9 +315,10 @@ def _runs(pairs: list[Candidate], starts: np.ndarray) -> tuple[np.ndarray, np.nd
         The run of each span, (spans,), and the first geom of each run and their number, (runs, 2).
     """
     first = [pairs[start].geom2 for start in starts[:-1]]
-    geoms = np.column_stack([first, np.diff(starts)]).reshape(-1, 2)
-    runs, of_span = np.unique(geoms, axis=0, return_inverse=True)
-    return of_span.astype(np.int32).ravel(), runs.astype(np.int32)
+    geoms = list(zip(first, np.diff(starts).tolist(), strict=True))
+    runs = sorted(set(geoms))
+    number = {run: k for k, run in enumerate(runs)}
+    return np.array([number[run] for run in geoms], dtype=np.int32), np.array(runs, dtype=np.int32).reshape(-1, 2)
 
 
 def pair_table(mj: mujoco.MjModel, pairs: list[Candidate]) -> dict[str, np.ndarray]:

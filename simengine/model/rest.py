@@ -7,6 +7,8 @@ from typing import NamedTuple
 import mujoco
 import numpy as np
 
+from simengine.model.codes import among
+
 
 class AtRest(NamedTuple):
     """The model at qpos0.
@@ -65,7 +67,7 @@ def rests_with_joints(mj: mujoco.MjModel) -> np.ndarray:
 
 def follows_from_geoms(mj: mujoco.MjModel) -> np.ndarray:
     """(ntendon,) bool: whether the tendon wraps geoms and has rows (limit, friction, equality) or a spring as above."""
-    on_geom = np.isin(mj.wrap_type, (int(mujoco.mjtWrap.mjWRAP_SPHERE), int(mujoco.mjtWrap.mjWRAP_CYLINDER)))
+    on_geom = among(mj.wrap_type, mujoco.mjtWrap.mjWRAP_SPHERE, mujoco.mjtWrap.mjWRAP_CYLINDER)
     ends = zip(mj.tendon_adr, mj.tendon_adr + mj.tendon_num, strict=True)
     wraps = np.array([on_geom[first:end].any() for first, end in ends], bool)
     equalities = mj.eq_type == int(mujoco.mjtEq.mjEQ_TENDON)

@@ -13,6 +13,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from simengine.model.codes import among
 from simengine.model.tendons import is_fixed
 
 _EQ = mujoco.mjtEq
@@ -88,7 +89,7 @@ def last_dofs(mj: mujoco.MjModel) -> np.ndarray:
 
 def _equalities(mj: mujoco.MjModel, moved_by: np.ndarray) -> dict[str, Any]:
     """Objects, frames and number of rows of each equality constraint; sites are converted to frames of their bodies."""
-    on_bodies = np.isin(mj.eq_type, (int(_EQ.mjEQ_CONNECT), int(_EQ.mjEQ_WELD)))
+    on_bodies = among(mj.eq_type, _EQ.mjEQ_CONNECT, _EQ.mjEQ_WELD)
     rows = np.array([EQUALITY_ROWS[int(kind)] for kind in mj.eq_type], dtype=np.int32)
     obj = np.stack([mj.eq_obj1id, mj.eq_obj2id], axis=1)
     anchor, quat = np.zeros((mj.neq, 2, 3)), np.tile([1.0, 0.0, 0.0, 0.0], (mj.neq, 2, 1))
@@ -111,7 +112,7 @@ def _reach(mj: mujoco.MjModel, equalities: dict[str, Any]) -> np.ndarray:
     reach = np.zeros(mj.nbody)
     to_geoms = np.linalg.norm(mj.geom_pos - mj.body_ipos[mj.geom_bodyid], axis=1)
     np.maximum.at(reach, mj.geom_bodyid, to_geoms + mj.geom_rbound)
-    of_bodies = np.isin(mj.eq_type, (int(_EQ.mjEQ_CONNECT), int(_EQ.mjEQ_WELD)))
+    of_bodies = among(mj.eq_type, _EQ.mjEQ_CONNECT, _EQ.mjEQ_WELD)
     body, anchor = equalities["eq_obj"][of_bodies], equalities["eq_anchor"][of_bodies]
     np.maximum.at(reach, body, np.linalg.norm(anchor - mj.body_ipos[body], axis=2))
     return reach

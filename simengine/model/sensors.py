@@ -13,6 +13,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from simengine.model.codes import among
 from simengine.model.distances import DISTANCES, distance_table, unsupported_distances
 
 _OBJ = mujoco.mjtObj
@@ -148,7 +149,7 @@ def sensor_names(table: np.ndarray) -> np.ndarray:
 
 def measured_in(mj: mujoco.MjModel, part: str) -> np.ndarray:
     """(nsensor,) bool: whether the sensor is measured in the given part of an evaluation, a key of SENSORS."""
-    return np.isin(mj.sensor_type, [sensor_code(name) for name in SENSORS[part]])
+    return among(mj.sensor_type, *map(sensor_code, SENSORS[part])) if mj.nsensor else np.zeros(0, dtype=bool)
 
 
 def _silent(mj: mujoco.MjModel) -> np.ndarray:
@@ -160,7 +161,7 @@ def _silent(mj: mujoco.MjModel) -> np.ndarray:
     no_limits = bool(flags & (int(bits.mjDSBL_LIMIT) | int(bits.mjDSBL_CONSTRAINT)))
     silent = np.zeros(mj.nsensor, dtype=bool)
     for kind, limited in (("JOINT", mj.jnt_limited), ("TENDON", mj.tendon_limited)):
-        shown = np.isin(mj.sensor_type, [int(getattr(_SENSOR, f"mjSENS_{kind}LIMIT{what}")) for what in _LIMIT_OF])
+        shown = among(mj.sensor_type, *(sensor_code(f"{kind}LIMIT{what}") for what in _LIMIT_OF))
         silent[shown] = no_limits | (limited[mj.sensor_objid[shown]] == 0)
     return silent
 

@@ -8,6 +8,7 @@ kernels follow from this table, so the structure of a model is never compiled in
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import NamedTuple
 
 # The sizes of a model; the integer header begins with them, in this order.
@@ -335,13 +336,11 @@ TABLE_BY_NAME: dict[str, TableField] = {f.name: f for f in TABLE}
 
 def resolve(dims: tuple[int | str, ...], sizes: Mapping[str, int]) -> tuple[int, ...]:
     """Shape of `dims` for given sizes; "nlevel+1" adds one to a size."""
-    shape = []
-    for dim in dims:
-        if isinstance(dim, int):
-            shape.append(dim)
-        elif dim in sizes:
-            shape.append(sizes[dim])
-        else:
-            base, _, extra = dim.partition("+")
-            shape.append(sizes[base] + int(extra))
-    return tuple(shape)
+    return tuple(sizes[size] + more if size else more for size, more in terms(dims))
+
+
+@cache
+def terms(dims: tuple[int | str, ...]) -> tuple[tuple[str, int], ...]:
+    """The size and the number whose sum each of `dims` is; the size is empty where there is none."""
+    parts = (("", "", str(dim)) if isinstance(dim, int) else dim.partition("+") for dim in dims)
+    return tuple((size, int(more or 0)) for size, _, more in parts)
