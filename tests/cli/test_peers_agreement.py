@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -80,3 +81,37 @@ def test_the_table_tells_rounding_from_disagreement(
     print_report([row], [], [])
     table = capsys.readouterr().out.split("ours/its: speed")[0]
     assert f"{40 - borderline} of 64 {says}" in table
+
+
+LYING = [0.1343769, -0.1316666, 0.048209079, 0.56105441, 0.043646287, -0.81986839, -0.10549282]
+"""A ball of flat faces on a plane, two of which face down as much as each other but for a rounding."""
+
+
+def test_rounding_decides_which_face_of_a_mesh_lies_on_a_plane() -> None:
+    mj = mujoco.MjModel.from_xml_path(str(Path(__file__).parents[2] / "benchmarks" / "kinds" / "bin.xml"))
+    qpos = mj.qpos0.reshape(-1, 7).copy()
+    qpos[:, 2] += 5.0
+    qpos[2] = LYING
+    state = State(qpos.reshape(1, -1), np.zeros((1, mj.nv)), np.zeros((1, 0)))
+    problem = Problem("bin", mj, state, np.zeros((10, 1, 0)))
+
+    class Rounded(Rollout):
+        """MuJoCo on a model whose normals are rounded as numbers of float32 are after a few operations."""
+
+        dtype = "float32"
+
+        def qacc(self) -> np.ndarray:
+            given, self._problem = self._problem, copy.copy(self._problem)
+            object.__setattr__(self._problem, "mj", copy.copy(given.mj))
+            turned = np.random.default_rng(2).uniform(-1e-6, 1e-6, mj.mesh_polynormal.shape)
+            self._problem.mj.mesh_polynormal[:] += turned
+            found = super().qacc()
+            self._problem = given
+            return found
+
+    one = Rounded("cpu", "float64")
+    one.prepare(problem)
+    agreement = compare(one, problem)
+    assert agreement.outside == 1, "normals decide nothing here"
+    assert agreement.borderline == 1
+    one.close()

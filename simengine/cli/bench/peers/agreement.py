@@ -34,8 +34,8 @@ class Agreement:
         worlds: number of compared worlds.
         outside: number of worlds whose error exceeds the bound of the engine's precision.
         borderline: number of those in which rounding decides: MuJoCo's own accelerations differ by more than the bound
-            and half the error where states and vertices of meshes differ by some roundings, and places of geoms by two
-            micrometres.
+            and half the error where states, sizes and axes of geoms, and vertices and normals of meshes differ by some
+            roundings, and places of geoms by two micrometres.
     """
 
     worst: float
@@ -97,9 +97,10 @@ def _searching_on(mj: mujoco.MjModel) -> mujoco.MjModel:
 
 
 class _Jitter:
-    """MuJoCo with states, places of geoms and vertices that differ by about as much as numbers are rounded.
+    """MuJoCo with states, geoms and meshes that differ by about as much as numbers are rounded.
 
-    Where corners of a mesh lie in one plane but for less than a rounding, vertices decide which edges and faces touch.
+    Where corners of a mesh lie in one plane but for less than a rounding, vertices and normals decide which edges and
+    faces touch. Of corners of equal discs that lie on each other, axes that are orthogonal but for a rounding do.
     """
 
     def __init__(self, problem: Problem, state: State, size: float) -> None:
@@ -115,9 +116,10 @@ class _Jitter:
     def _once(self, world: int) -> np.ndarray:
         original, rng = self._problem.mj, self._rng
         self._mj.geom_pos[:] = original.geom_pos + rng.uniform(-_GEOMETRY, _GEOMETRY, original.geom_pos.shape)
-        self._mj.mesh_vert[:] = original.mesh_vert * (
-            1 + rng.uniform(-self._size, self._size, original.mesh_vert.shape)
-        )
+        self._mj.geom_quat[:] = original.geom_quat + rng.uniform(-self._size, self._size, original.geom_quat.shape)
+        for name in ("geom_size", "mesh_vert", "mesh_polynormal"):
+            values = getattr(original, name)
+            getattr(self._mj, name)[:] = values * (1 + rng.uniform(-self._size, self._size, values.shape))
         qpos, qvel = self._state.qpos[world].copy(), self._state.qvel[world]
         mujoco.mj_integratePos(original, qpos, rng.uniform(-self._size, self._size, original.nv), 1.0)
         moved = State(
