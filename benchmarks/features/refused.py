@@ -19,6 +19,10 @@ REFUSED: dict[str, str] = {
     "sleeping": model(flag='<flag sleep="enable"/>'),
     "surfaces that move": model(rod='surfacevel="1 0 0"'),
     "geoms that adhere": model(rod='adhesion="1"'),
+    "explicit pairs that adhere": model(
+        world='<geom name="wall" size="0.1" pos="0 0 9"/>',
+        sections='<contact><pair geom1="rod" geom2="wall" adhesion="1"/></contact>',
+    ),
     "armature of tendons along paths": model(
         sections='<tendon><spatial armature="0.1"><site site="tip"/><site site="post"/></spatial></tendon>'
     ),
@@ -30,6 +34,12 @@ REFUSED: dict[str, str] = {
     "sensors by the user": model(sections=_SENSOR('<user name="own" dim="2" needstage="pos"/>')),
     "delays and history of sensors": model(sections=_SENSOR('<jointpos joint="swing" delay="0.01" nsample="3"/>')),
     "rangefinders that measure more than distances": model(sections=_SENSOR('<rangefinder site="tip" data="normal"/>')),
+    "sensors that ask whether a site encloses an object": model(
+        sections=_SENSOR('<insidesite site="palm" objtype="geom" objname="palm" enclosed="true"/>')
+    ),
+    "sensors of sites that are meshes": model(
+        world='<site name="lump" type="mesh" mesh="tetra"/>', sections=_SENSOR('<contact site="lump"/>')
+    ),
     "sensors of cameras that follow something": model(
         hand="",
         world='<camera name="drone" mode="targetbody" target="hand"/>',

@@ -197,6 +197,7 @@ def inertial_frames(mj: mujoco.MjModel) -> np.ndarray:
 def unsupported_sensors(mj: mujoco.MjModel) -> Iterator[tuple[str, int]]:
     """Unsupported features of each sensor, with the sensor's number."""
     known = {sensor_code(name) for names in SENSORS.values() for name in names}
+    zones = _zones(mj)
     for i in range(mj.nsensor):
         kind = _SENSOR(mj.sensor_type[i])
         if int(kind) not in known:
@@ -206,6 +207,10 @@ def unsupported_sensors(mj: mujoco.MjModel) -> Iterator[tuple[str, int]]:
         yield from ((feature, i) for feature in unsupported_distances(mj, i))
         if kind == _SENSOR.mjSENS_RANGEFINDER:
             yield from ((feature, i) for feature in _unsupported_rays(mj, i))
+        if kind == _SENSOR.mjSENS_INSIDESITE and mj.sensor_intprm[i, 0]:
+            yield "enclosed objects", i
+        if (zone := zones[i]) >= 0 and mj.site_type[zone] == mujoco.mjtGeom.mjGEOM_MESH:
+            yield "zone of type mesh", i
         for types, ids in _objects(mj):
             if types[i] == _OBJ.mjOBJ_CAMERA and mj.cam_mode[ids[i]] != mujoco.mjtCamLight.mjCAMLIGHT_FIXED:
                 yield "camera that follows something", i

@@ -119,6 +119,7 @@ def _joints(mj: mujoco.MjModel) -> Iterator[str]:
 def _geoms(mj: mujoco.MjModel) -> Iterator[str]:
     yield from _named(mj, "surface velocity", _OBJ.mjOBJ_GEOM, _nonzero_rows(mj.geom_surfacevel))
     yield from _named(mj, "adhesion", _OBJ.mjOBJ_GEOM, mj.geom_adhesion)
+    yield from _named(mj, "adhesion", _OBJ.mjOBJ_PAIR, mj.pair_adhesion)
 
 
 def _tendons(mj: mujoco.MjModel) -> Iterator[str]:

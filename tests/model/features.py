@@ -63,6 +63,21 @@ FEATURES: dict[str, Feature] = {
         '<contact contype="0" conaffinity="0"/><edge equality="true"/></flexcomp>',
         "flex type of equality constraint number 0",
     ),
+    "adhesion of a pair": Feature(
+        "sections",
+        '<contact><pair name="glue" geom1="floor" geom2="ball" adhesion="1"/></contact>',
+        "adhesion of pair 'glue'",
+    ),
+    "sensor of enclosed objects": _sensor(
+        '<insidesite name="held" site="post" objtype="geom" objname="ball" enclosed="true"/>',
+        "enclosed objects of sensor 'held'",
+    ),
+    "sensor of a mesh": Feature(
+        "world",
+        '<site name="lump" type="mesh" mesh="tetra"/></worldbody>'
+        '<sensor><contact name="near" site="lump"/></sensor><worldbody>',
+        "zone of type mesh of sensor 'near'",
+    ),
     "user sensor": _sensor('<user name="own" dim="2" needstage="pos"/>', "type user of sensor 'own'"),
     "sensor of ray normals": _sensor(
         '<rangefinder name="beam" site="tip" data="normal"/>', "data other than dist of sensor 'beam'"
