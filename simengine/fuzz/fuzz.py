@@ -14,6 +14,7 @@ from simengine.errors import SimengineError
 from simengine.fuzz.child import Child
 from simengine.fuzz.corpus import Case, read_all, save
 from simengine.fuzz.draw import Draw
+from simengine.fuzz.enrich import enrich
 from simengine.fuzz.generate import generate
 from simengine.fuzz.judge import Outcome
 from simengine.fuzz.mutate import mutate
@@ -25,7 +26,8 @@ from simengine.zoo import random_robot
 DTYPES = ("float64", "float32")
 _LIMIT, _LIMIT_OF_JAX = 120.0, 600.0  # seconds that a model may take; every model is compiled again for JAX
 _SHRINKING = 60.0  # seconds for each finding, or a quarter of the time that is left if that is more
-_DRAWN, _OF_ZOO = 0.5, 0.3  # shares of the models; the others are mutations of drawn ones and of the corpus
+# Shares of the models; the others are mutations of drawn ones and of the corpus.
+_DRAWN, _ENRICHED, _OF_ZOO = 0.2, 0.35, 0.25
 
 Progress = Callable[[FuzzReport], None]
 """Called after each model."""
@@ -236,7 +238,9 @@ def _drawn(seed: int, kept: Sequence[str]) -> Iterator[tuple[str, str]]:
         where = draw.rng.random()
         if where < _DRAWN:
             yield "drawn", generate(key)
-        elif where < _DRAWN + _OF_ZOO:
+        elif where < _DRAWN + _ENRICHED:
+            yield "enriched", enrich(generate(key), draw)
+        elif where < _DRAWN + _ENRICHED + _OF_ZOO:
             robot = draw.chance(0.3)
             yield "mutated zoo", mutate(random_robot(draw.rng.randrange(1000)) if robot else draw.choice(files), draw)
         elif kept and draw.chance(0.3):

@@ -11,6 +11,7 @@ import numpy as np
 from simengine.check.fields import AFTER_ROWS
 from simengine.check.oracle import Evaluation
 from simengine.check.states import STATE_ARRAYS, Sampler
+from simengine.model.meshes import hull_of
 
 _CG_SLACK = 20.0  # conjugate gradients stop where the cost falls no more, which is at half the digits of the solution
 # Elliptic PGS cut off at 100 sweeps was off by 2.4e-5 at most in three of 120 models, by 8e-7 after 1000 sweeps.
@@ -29,6 +30,8 @@ _LARGEST_SPIN_ACCELERATION = 1e-3
 _HARDEST = {"float64": 1e8, "float32": 1e5}  # efc_D beyond which it is
 _PLACES = ("xpos", "xipos", "xanchor", "geom_xpos", "site_xpos")
 _REACH = 1.0  # [m] by which moved geoms may leave the boxes around them at most
+_BY_EDGES = 10  # vertices from which on MuJoCo searches along the edges of a hull, and not all vertices of the mesh
+_FLAT = 1e-6  # [m] by which a corner may be above a face
 _MOST_DOFS = 60  # larger models take too long
 _MOST_PRODUCTS, _PROBES = 2.5e5, 8  # of rows with rows in a step, beyond which sweeps take too long; states that tell
 
@@ -55,6 +58,8 @@ def without_comparison(mj: mujoco.MjModel) -> str:
         return "an explicit pair is within a rigid body, and MuJoCo's adhesion does not count its contacts"
     if _reaches_inward(mj):
         return "a margin plus gap is negative, by which MuJoCo's search of convex shapes shifts their distance"
+    if _has_corners_beyond_its_hull(mj):
+        return "a hull lacks corners of a small mesh, all of which MuJoCo searches"
     if _has_slides_along_another(mj):
         return "two slides of a body are not orthogonal, and MuJoCo takes them for orthogonal"
     if _has_rigid_path(mj):
@@ -79,6 +84,17 @@ def _reaches_inward(mj: mujoco.MjModel) -> bool:
     """Whether contacts of some geom or pair are listed only where shapes overlap by a margin plus gap below zero."""
     reach = (*(mj.geom_margin + mj.geom_gap), *(mj.pair_margin + mj.pair_gap))
     return min(reach, default=0.0) < 0
+
+
+def _has_corners_beyond_its_hull(mj: mujoco.MjModel) -> bool:
+    """Whether `maxhullvert` leaves corners out of the hull of a mesh that is too small for MuJoCo's search by edges."""
+    for mesh in np.flatnonzero((np.asarray(mj.mesh_graphadr) >= 0) & (mj.mesh_vertnum < _BY_EDGES)).tolist():
+        first, hull = int(mj.mesh_vertadr[mesh]), hull_of(mj, mesh)
+        heights = hull.normal @ mj.mesh_vert[first : first + int(mj.mesh_vertnum[mesh])].T
+        faces = np.array([normal @ hull.vert[face[0]] for normal, face in zip(hull.normal, hull.faces, strict=True)])
+        if (heights > faces[:, None] + _FLAT).any():
+            return True
+    return False
 
 
 def _has_slides_along_another(mj: mujoco.MjModel) -> bool:

@@ -8,6 +8,7 @@ from xml.etree import ElementTree as ET
 
 from simengine.fuzz.bodies import CONDIMS, Names, geom, joint
 from simengine.fuzz.draw import Draw
+from simengine.fuzz.enrich import change
 from simengine.fuzz.generate import CONES, FLAGS, INTEGRATORS, SOLVERS
 
 FACTORS = (0.0, -1.0, 0.5, 2.0, 10.0, 0.1)
@@ -162,7 +163,7 @@ def _add(root: ET.Element, draw: Draw) -> None:
 
 _CHANGES: tuple[Callable[[ET.Element, Draw], None], ...] = (
     *(_change_number, _change_number, _change_number, _set, _set, _set_option, _set_option),
-    *(_remove, _remove_attribute, _double, _move, _add),
+    *(_remove, _remove_attribute, _double, _move, _add, change, change),
 )
 
 

@@ -52,6 +52,16 @@ def _free(geom: str, words: str) -> Feature:
 FEATURES: dict[str, Feature] = {
     "diagexact": Feature("flag", '<flag diagexact="enable"/>', "enable flag diagexact"),
     "sleep": Feature("flag", '<flag sleep="enable"/>', "enable flag sleep"),
+    "speculative": Feature("flag", '<flag speculative="enable"/>', "enable flag speculative"),
+    "discrete": Feature("option", 'integrator="discrete"', "integrator discrete"),
+    "yielding joint": Feature("joint", 'stiffness="2" springyield="0.1"', "plastic spring of joint 'swing'"),
+    "yielding tendon": Feature(
+        "sections",
+        '<tendon><fixed name="cord" stiffness="2" springyield="1"><joint joint="swing" coef="1"/></fixed></tendon>',
+        "plastic spring of tendon 'cord'",
+    ),
+    "moving surface": Feature("geom", 'surfacevel="1 0 0"', "surface velocity of geom 'ball'"),
+    "adhesion of a geom": Feature("geom", 'adhesion="1"', "adhesion of geom 'ball'"),
     "tendon armature": Feature(
         "sections",
         '<tendon><spatial name="line" armature="0.1"><site site="tip"/><site site="post"/></spatial></tendon>',
@@ -87,6 +97,22 @@ FEATURES: dict[str, Feature] = {
     ),
     "sensor of a tracking camera": _sensor(
         '<framepos name="view" objtype="camera" objname="drone"/>', "camera that follows something of sensor 'view'"
+    ),
+    "rays of a camera": _sensor('<rangefinder name="beams" camera="drone"/>', "rays of a camera of sensor 'beams'"),
+    "tactile sensor": _sensor('<tactile name="skin" geom="ball" mesh="tetra"/>', "type tactile of sensor 'skin'"),
+    "delayed actuator": _actuator(
+        '<motor name="late" joint="swing" delay="0.01" nsample="3"/>', "delay of actuator 'late'"
+    ),
+    "actuator with armature": _actuator(
+        '<motor name="geared" joint="swing" armature="1"/>', "armature of actuator 'geared'"
+    ),
+    "actuator with damping": _actuator(
+        '<motor name="oiled" joint="swing" damping="1"/>', "damping of actuator 'oiled'"
+    ),
+    "orientation": _actuator('<orientation name="turner" site="tip" refsite="post"/>', "so3 gain of actuator 'turner'"),
+    "pid": _actuator('<pid name="servo" joint="swing" kp="1" ki="1"/>', "pid gain of actuator 'servo'"),
+    "dcmotor": _actuator(
+        '<dcmotor name="motor" joint="swing" motorconst="0.05" resistance="2"/>', "dcmotor gain of actuator 'motor'"
     ),
     "user dynamics": _actuator(
         '<general name="odd" joint="swing" dyntype="user"/>', "user activation dynamics of actuator 'odd'"
