@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
@@ -59,6 +59,8 @@ class ListEngine:
         executor_options: dict[str, Any],
     ):
         self.backend = backend
+        # Waits for issued work before its memory is released. When the interpreter ends, nothing is waited for.
+        weakref.finalize(self, _drain, backend).atexit = False
         groups = [(backend.form_of(model, dtype), num_worlds) for model, num_worlds in groups]
         self.segments = Segments()
         self._chosen_options = {"segments": self.segments, **executor_options}
@@ -391,12 +393,10 @@ class ListEngine:
 
     def close(self) -> None:
         """Wait for issued work, which uses the engine's memory, then release threads and streams."""
-        with suppress(Exception):  # an error of the device was raised by the call that failed
-            self.backend.drain()
+        _drain(self.backend)
         self.executor.close()
 
-    def __del__(self) -> None:
-        """Wait for issued work before its memory is released."""
-        if not sys.is_finalizing():
-            with suppress(Exception):
-                self.backend.drain()
+
+def _drain(backend: Backend) -> None:
+    with suppress(Exception):  # an error of the device was raised by the call that failed
+        backend.drain()
