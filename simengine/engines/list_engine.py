@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from typing import Any
@@ -13,28 +13,29 @@ import numpy as np
 from simengine.arrays import Array
 from simengine.backends.base import Backend
 from simengine.emission.calls import EmittedCall
-from simengine.emission.dense import STORED_BY_BLOCKS, dense_matrices, dense_rows
 from simengine.emission.steps import Controls, SingleStep, advance
+from simengine.engines.list_counts import ListCounts
+from simengine.engines.list_executor import ListExecutor
+from simengine.engines.list_fields import arena_fields, get_field, put_field
 from simengine.engines.list_groups import ListGroups
+from simengine.engines.list_parameters import ListParameters
 from simengine.engines.own_gpu import on_own_gpu
 from simengine.engines.pauses import Pauses
 from simengine.model.model_table import ModelTable
-from simengine.model.params import SavedParams
-from simengine.plan.issue import Issue, decide_issuing
+from simengine.plan.issue import Issue
 from simengine.plan.memory import Footprint, footprint, require, require_state
 from simengine.plan.step_plan import StepPlan
-from simengine.state.fields import COLUMNS, FIELD, FIELDS
-from simengine_scheduler import Executor, Segments, Trace, make_executor
-from simengine_scheduler.core import Emitter
+from simengine.state.fields import FIELDS
+from simengine_scheduler import Executor, Segments, Trace
+from simengine_scheduler.core import Emitter, KernelCall
 from simengine_scheduler.executors import AutoExecutor
 
 _ALL_FIELDS = frozenset(f.name for f in FIELDS)
 _NONE = frozenset[int]()
-_REPEATED_ON_HOST = 2**20  # bytes; CuPy copies an array of the same shape without a kernel, which it would compile
 
 
 @on_own_gpu
-class ListEngine:
+class ListEngine(ListParameters):
     """Steps groups of worlds on backends "host" and "cuda". Its functions work on the GPU of its backend.
 
     The number of a group stays the same when other groups are added or removed.
@@ -45,7 +46,6 @@ class ListEngine:
         issuing: the executor and the way of issuing, which all groups share.
         valid: for each group, the derived fields whose values are those of the latest evaluation.
         paused: groups that `step` leaves out.
-        parameters: for each group whose worlds have parameters of their own, these parameters.
     """
 
     def __init__(
@@ -63,26 +63,23 @@ class ListEngine:
         weakref.finalize(self, _drain, backend).atexit = False
         groups = [(backend.form_of(model, dtype), num_worlds) for model, num_worlds in groups]
         self.segments = Segments()
-        self._chosen_options = {"segments": self.segments, **executor_options}
-        self._asked = executor, emission
-        self._decide_issuing(model for model, _ in groups)
+        self._choice = ListExecutor(backend, self.segments, executor, emission, executor_options)
+        self.issuing = self._choice.issuing(model for model, _ in groups)
         backend.executor_options(self.issuing.executor, 1)  # raises if this backend cannot run the executor
         self._dtype = dtype
-        self._groups = ListGroups(backend, self.segments, dtype, shards)
+        ListParameters.__init__(self, ListGroups(backend, self.segments, dtype, shards))
         self.stores, self.emitters = self._groups.stores, self._groups.emitters
-        self.parameters = self._groups.parameters
         self.valid: dict[int, frozenset[str]] = {}
         self.paused: set[int] = set()
         self._pauses = Pauses(self.stores)
         self._single = SingleStep(())
         self._was_single = False  # whether the latest calls are those of `_single`
-        self._uncounted: set[int] = set()  # groups whose latest step has not been counted
-        self._made: tuple[str, dict[str, Any]] | None = None  # name and options of the executor
+        self._counts = ListCounts(self.stores, self.emitters)
         require_state(groups, backend.name, backend.free_memory(), dtype)
         plans = self._groups.plan(groups, self.issuing)
         require(plans)
         self.valid.update(dict.fromkeys(self._groups.make(plans), frozenset()))
-        self._make_executor()
+        self.executor = self._choice.make(self.issuing, self.emitters.values(), None)
         self.trace = Trace(self.executor_name, "off")
 
     def add(self, model: ModelTable, num_worlds: int) -> int:
@@ -94,7 +91,8 @@ class ListEngine:
         require(plans)
         (group,) = self._groups.make(plans)
         self.valid[group] = frozenset()
-        self._make_executor()
+        self.issuing = self._choice.issuing(store.model for store in self.stores.values())
+        self.executor = self._choice.make(self.issuing, self.emitters.values(), self.executor)
         return group
 
     def remove(self, group: int) -> None:
@@ -115,32 +113,10 @@ class ListEngine:
         (plan,) = self._groups.plan([(store.model, num_worlds)], self.issuing, without=group)
         return footprint(plan, keep)
 
-    def _decide_issuing(self, models: Iterable[ModelTable]) -> None:
-        self.issuing = decide_issuing(models, self.backend, *self._asked, self._chosen_options)
-
     @property
     def emission(self) -> str:
         """How steps become kernel calls: "counted", "ahead", "whole" or "stages"."""
         return self.issuing.emission
-
-    def _make_executor(self) -> None:
-        """Make the executor for the groups that there are, unless the present one is the same."""
-        self._decide_issuing(store.model for store in self.stores.values())
-        shards = sum(len(emitters) for emitters in self.emitters.values())
-        self._reason = "it was asked for"
-        candidates: tuple[str, ...] = (self.issuing.executor,)
-        name = self.issuing.executor
-        if self._asked[0] == "auto":
-            candidates, self._reason = self.backend.candidates(self.issuing.by_islands, shards)
-            name = candidates[0] if len(candidates) == 1 else "auto"
-        self._options = {**self.backend.executor_options(name, shards), **self._chosen_options}
-        wanted = name, {"candidates": "+".join(candidates), **self._options}
-        if wanted == self._made and name != "auto":  # candidates take turns anew, since groups may change the choice
-            return
-        if self._made is not None:
-            self.executor.close()
-        self.executor: Executor = make_executor(name, **wanted[1])
-        self._made = wanted
 
     @property
     def executor_name(self) -> str:
@@ -151,12 +127,11 @@ class ListEngine:
     @property
     def executor_reason(self) -> str:
         """Why this executor runs the steps."""
-        return self.executor.reason if isinstance(self.executor, AutoExecutor) else self._reason
+        return self._choice.reason(self.executor)
 
     def needed_options(self) -> dict[str, Any]:
         """Options that executors need to run this engine's lists."""
-        shards = sum(len(emitters) for emitters in self.emitters.values())
-        return {**self.backend.executor_options(self.executor_name, shards), "segments": self.segments}
+        return self._choice.needed_options(self.executor_name, self.emitters.values())
 
     def step(
         self,
@@ -180,7 +155,7 @@ class ListEngine:
         run = self._active(asleep) if asleep else active
         self.trace = self._advance(run, executor, n, keep, of_groups, issue, each, len(active))
         self._settle(executor)
-        (self._uncounted.update if whole else self._uncounted.difference_update)(active)
+        self._counts.note(active, counted=not whole)
         self.valid.update(dict.fromkeys(active, keep))
 
     def _controls(self, group: int, controls: Any) -> Controls:
@@ -226,7 +201,7 @@ class ListEngine:
     def forward(self) -> None:
         """Fill every derived field from the state."""
         self._run([emitter.forward() for shards in self.emitters.values() for emitter in shards])
-        self._uncounted.clear()
+        self._counts.note_all()
         self.valid.update(dict.fromkeys(self.valid, _ALL_FIELDS))
 
     def _active(self, although_paused: frozenset[int] = _NONE) -> list[int]:
@@ -254,14 +229,14 @@ class ListEngine:
         """Take one step with an executor that records times, and return its trace; see `Engine.traced_step`."""
         active = self._active()
         self._pauses.wake()
-        executor = make_executor(self.executor_name, **{**self._options, "record": "times"})
+        executor = self._choice.recording(self.executor_name)
         issue = self.issuing.issue if whole_steps else self.issuing.issue.by_kernels
         try:
             trace = self._advance(active, executor, 1, keep, (), issue, True, len(active))
             executor.synchronize()
         finally:
             executor.close()
-        (self._uncounted.difference_update if keep else self._uncounted.update)(active)
+        self._counts.note(active, counted=bool(keep))
         self.valid.update(dict.fromkeys(active, keep))
         return trace
 
@@ -273,79 +248,15 @@ class ListEngine:
 
     def get(self, group: int, name: str) -> Array:
         """The array of a world field."""
-        store = self.stores[group]
-        if store.model.has_islands and name in STORED_BY_BLOCKS:
-            return dense_matrices(store.model, store.array(STORED_BY_BLOCKS[name]), self.backend)
-        return store.array(name)
+        return get_field(self.stores[group], name, self.backend)
 
     def put(self, group: int, name: str, worlds: np.ndarray | None, values: Array | np.ndarray | float) -> None:
         """Write a world field of all worlds, or of those with the given indices."""
-        array = self.stores[group].array(name)
-        if isinstance(values, np.ndarray):
-            values = values.astype(array.dtype, copy=False)
-            if worlds is None and self.backend.name == "cuda" and array.nbytes <= _REPEATED_ON_HOST:
-                values = np.ascontiguousarray(np.broadcast_to(values, array.shape))
-            values = self.backend.stage(values)
-        array[... if worlds is None else worlds] = values
-
-    def params(self, group: int, name: str) -> Array:
-        """A copy of a parameter of every world of a group, (num_worlds, ...) float64."""
-        copy: Array = self._groups.parameters_of(group).values(name).copy()
-        return copy
-
-    def param_shape(self, group: int, name: str) -> tuple[int, ...]:
-        """The shape of a parameter in one world."""
-        return tuple(self._groups.parameters_of(group).values(name).shape[1:])
-
-    def given(self, group: int, name: str) -> Array | None:
-        """A parameter of every world of a group, (num_worlds, ...); None if it was not set."""
-        return self.parameters[group].given(name) if group in self.parameters else None
-
-    def set_params(self, group: int, worlds: np.ndarray | None, fields: dict[str, Array]) -> None:
-        """Set parameters of worlds of a group. Only the first call for a group allocates memory."""
-        self._groups.change_parameters(group, lambda parameters: parameters.set(worlds, fields))
-
-    def saved_params(self, group: int) -> SavedParams:
-        """The parameters that were set for worlds of a group, and what follows from them, on the host."""
-        return self.parameters[group].saved() if group in self.parameters else SavedParams({}, {})
-
-    def restore_params(self, group: int, saved: SavedParams) -> None:
-        """Give all worlds of a group the parameters that were saved, and the model's values of all others."""
-        known = self.parameters.get(group)
-        if saved.given or (known is not None and known.table is not None):
-            self._groups.change_parameters(group, lambda parameters: parameters.restore(saved))
-
-    def parameter_table(self, group: int, damped: bool) -> Array:
-        """The real numbers of the model table of every world of a group, (num_worlds, stride), for the caller to write.
-
-        Args:
-            group: number of the group.
-            damped: whether the damping of dofs will be written; see `GroupParameters.damped`.
-        """
-        parameters = self._groups.parameters_of(group)
-        parameters.allocate()
-        parameters.damped |= damped
-        self._groups.use_table(group, parameters)
-        table: Array = parameters.table
-        return table
+        put_field(self.stores[group], name, worlds, values, self.backend)
 
     def arena(self, group: int, world: int, names: Sequence[str], counter: str, address: str) -> dict[str, np.ndarray]:
         """The entries of one world in arena fields, on the host."""
-        store = self.stores[group]
-        shard = int(np.searchsorted(store.bounds, world, side="right")) - 1
-        count = int(self.backend.to_host(store.array(counter)[world]))
-        start = int(self.backend.to_host(store.array(address)[world]))
-        arena = (store.contacts if FIELD[names[0]].space == "contact" else store.rows)[shard]
-        fields = arena.arrays
-
-        def entries(name: str) -> np.ndarray:
-            # a field that none of the model's kernels writes has no array, and is zero
-            return self.backend.to_host(fields[name][start : start + count]) if name in fields else np.zeros(count)
-
-        found = {name: entries(name) for name in names}
-        if "efc_J" in names and store.model.has_islands:
-            found["efc_J"] = dense_rows(store.model, entries("efc_J_blocks"), entries("efc_block"))
-        return found
+        return arena_fields(self.stores[group], world, names, counter, address, self.backend)
 
     def num_shards(self, group: int) -> int:
         """Number of shards into which a group's worlds are split."""
@@ -353,33 +264,19 @@ class ListEngine:
 
     def bad_worlds(self, group: int) -> int:
         """Number of frozen worlds at the latest count."""
-        if any(emitter.bad[0] for emitter in self.emitters[group]):
-            self._count(group)
-        return sum(emitter.bad_worlds for emitter in self.emitters[group])
+        return self._counts.bad_worlds(group, self._run_counts)
 
     def has_bad_worlds(self) -> bool:
         """Whether a group has frozen worlds at the latest count."""
-        for group, shards in self.emitters.items():  # plain loops, since this ends every step
-            for emitter in shards:
-                if emitter.bad[0]:
-                    self._count(group)
-                if emitter.bad[0]:
-                    return True
-        return False
-
-    def _count(self, group: int) -> None:
-        """Add up the counts of a group's latest step, if that has not been done."""
-        if group in self._uncounted:
-            self._uncounted.discard(group)
-            calls = [emitter.count_call for emitter in self.emitters[group]]
-            self.executor.run([[call] for call in calls if call is not None])
-            self.synchronize()
+        return self._counts.has_bad_worlds(self._run_counts)
 
     def counts(self, group: int) -> dict[str, int]:
         """Totals of the latest count over the group's shards, by name of the column."""
-        self._count(group)
-        totals = self.stores[group].totals_host.sum(axis=0).tolist()
-        return dict(zip(COLUMNS, totals, strict=True))
+        return self._counts.totals(group, self._run_counts)
+
+    def _run_counts(self, calls: Sequence[KernelCall]) -> None:
+        self.executor.run([[call] for call in calls])
+        self.synchronize()
 
     def nbytes(self) -> int:
         """Memory of models, parameters, fields and arenas [bytes]."""
