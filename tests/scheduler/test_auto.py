@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from functools import partial
 from typing import Any
 
@@ -12,7 +11,7 @@ from simengine_scheduler import FixedList, KernelCall, PythonLaunch, Segments, m
 from simengine_scheduler.executors.auto import AutoExecutor
 from simengine_scheduler.executors.base import Executor, Options
 from simengine_scheduler.testing.fake_device import FakeDevice
-from tests.scheduler.timed_executors import Bodied, Clock, Slow, Workers, counting, of, settled
+from tests.scheduler.timed_executors import Bodied, Clock, Slow, Workers, counting, list_of, of, settled
 
 
 @pytest.mark.parametrize(("slow", "fast"), [("first", "second"), ("second", "first")])
@@ -39,45 +38,16 @@ def test_the_fastest_stays_and_every_run_is_run_once(clock: Clock, slow: str, fa
 def test_the_likeliest_stays_unless_another_is_clearly_faster(clock: Clock) -> None:
     for seconds, name in ((0.98e-3, "first"), (0.96e-3, "second")):
         executor, _ = of(clock, first=1e-3, second=seconds)
-        _, calls = counting()
-        while executor.undecided:
-            executor.run([calls()])
+        settled(executor)
         assert executor.executor.name == name
         assert executor.reason.startswith(name)
 
 
 def test_those_that_are_close_take_more_turns_than_those_that_are_far(clock: Clock) -> None:
     executor, made = of(clock, first=1e-3, far=1.5e-3, second=0.9e-3)
-    _, calls = counting()
-    while executor.undecided:
-        executor.run([calls()])
+    settled(executor)
     assert [made[name].ran for name in ("first", "far", "second")] == [29, 14, 29]
     assert executor.executor is made["second"]
-
-
-class Learner(Slow):
-    """Takes less time the more runs it has had."""
-
-    def run(self, emitters: Any) -> Any:
-        self.seconds *= 0.97
-        return super().run(emitters)
-
-
-@pytest.mark.parametrize(("first", "chosen"), [(2e-3, "learner"), (20e-3, "steady")])
-def test_a_candidate_that_learns_has_more_turns(clock: Clock, first: float, chosen: str) -> None:
-    made: dict[str, Slow] = {}
-
-    def make(name: str, options: Options) -> Executor:
-        made[name] = Slow(name, 0.5e-3, clock) if name == "steady" else Learner(name, first, clock)
-        return made[name]
-
-    executor = AutoExecutor(Options(candidates="steady+learner"), make)
-    _, calls = counting(2)
-    while executor.undecided:
-        executor.run([calls()])
-    assert executor.executor is made[chosen]
-    assert made["steady"].ran <= 58
-    assert 50 < made["learner"].ran <= 104  # a turn that is not timed, and at most 20 that are
 
 
 def test_a_turn_lasts_until_everything_has_ended(clock: Clock) -> None:
@@ -99,16 +69,9 @@ def test_a_turn_lasts_until_everything_has_ended(clock: Clock) -> None:
 
 @pytest.mark.parametrize("at", [0, 5, 1000])
 def test_workers_get_no_calls_without_bodies(clock: Clock, at: int) -> None:
-    made: dict[str, Slow] = {}
-
-    def make(name: str, options: Options) -> Executor:
-        made[name] = (Workers if name == "device" else Slow)(name, 1e-3 if name == "device" else 2e-3, clock)
-        return made[name]
-
-    executor = AutoExecutor(Options(candidates="device+serial"), make)
+    executor, made = of(clock, device=(Workers, 1e-3), serial=2e-3)
     ran: list[int] = []
-    with_bodies = FixedList([KernelCall("a", Bodied(lambda: ran.append(1)), (), ())])
-    without = FixedList([KernelCall("b", PythonLaunch(lambda: ran.append(2)), (), ())])
+    with_bodies, without = list_of(Bodied(lambda: ran.append(1))), list_of(PythonLaunch(lambda: ran.append(2)))
     for number in range(at):
         executor.run([with_bodies])
         assert ran == [1] * (number + 1)
@@ -129,15 +92,9 @@ def test_workers_that_find_no_way_to_run_a_list_are_left_out(clock: Clock) -> No
         def run(self, emitters: Any) -> Any:
             raise ValueError("a body needs more registers than there are")
 
-    made: dict[str, Slow] = {}
-
-    def make(name: str, options: Options) -> Executor:
-        made[name] = (Full if name == "device" else Slow)(name, 1e-3, clock)
-        return made[name]
-
-    executor = AutoExecutor(Options(candidates="serial+device"), make)
+    executor, made = of(clock, serial=1e-3, device=(Full, 1e-3))
     ran: list[int] = []
-    fixed = FixedList([KernelCall("a", Bodied(lambda: ran.append(1)), (), ())])
+    fixed = list_of(Bodied(lambda: ran.append(1)))
     for number in range(9):
         executor.run([fixed])
         assert len(ran) == number + 1
@@ -172,9 +129,7 @@ def test_the_first_run_of_a_turn_is_not_timed(clock: Clock) -> None:
 
 def test_turns_of_short_runs_have_more_of_them(clock: Clock) -> None:
     executor, made = of(clock, first=2e-4, second=1e-5)
-    _, calls = counting()
-    while executor.undecided:
-        executor.run([calls()])
+    settled(executor)
     assert made["first"].ran == 4 + 2 * (1 + 9)  # 0.6 ms each, until a turn has taken 5 ms
     assert made["second"].ran == 4 + 2 * (1 + 16)
 
@@ -205,12 +160,12 @@ def test_a_repetition_is_a_trial(clock: Clock) -> None:
     ran, calls = counting()
     runs = 0
     while executor.undecided:
-        executor.repeat([calls()], 4)
+        executor.repeat([FixedList(calls())], 4)
         runs += 1
     assert runs == 14 + 16  # turns of the second are a run longer, until they have taken 5 ms
     assert len(ran) == 12 * runs
     assert executor.reason.startswith("second 100 us, first 200 us a call")
-    executor.repeat([calls()], 2)
+    executor.repeat([FixedList(calls())], 2)
     assert made["second"].ran == 4 * 16 + 2
 
 
@@ -282,124 +237,6 @@ def test_candidates_on_a_device_are_its_own_and_end_before_another_begins() -> N
     executor.close()
 
 
-class Keeper(Slow):
-    """Makes a graph for each list that it sees for the first time."""
-
-    def __init__(self, name: str, seconds: float, clock: Clock) -> None:
-        super().__init__(name, seconds, clock)
-        self.seen: set[int] = set()
-
-    @property
-    def built(self) -> int:
-        return len(self.seen)
-
-    def key(self, calls: list[KernelCall]) -> int:
-        return len(calls)
-
-    def run(self, emitters: Any) -> Any:
-        (calls,) = emitters
-        key = self.key(calls)
-        self.clock.now += 0.0 if key in self.seen else 5e-3
-        self.seen.add(key)
-        return super().run(emitters)
-
-
-def test_a_candidate_that_makes_graphs_has_turns_until_it_has_them(clock: Clock) -> None:
-    made: dict[str, Slow] = {}
-
-    def make(name: str, options: Options) -> Executor:
-        made[name] = Slow(name, 1e-3, clock) if name == "steady" else Keeper(name, 0.5e-3, clock)
-        return made[name]
-
-    executor = AutoExecutor(Options(candidates="steady+keeper"), make)
-    draw = random.Random(1)
-    settled(executor, lambda: [counting(draw.randint(1, 12))[1]()])
-    assert executor.executor is made["keeper"]
-
-
-def test_a_candidate_that_says_that_it_learns_has_turns_until_it_has(clock: Clock) -> None:
-    """It takes twice as long as the other one in its first 70 runs, each of which makes a graph, and then half."""
-    made: dict[str, Slow] = {}
-
-    class Learner(Slow):
-        @property
-        def learning(self) -> bool:
-            return self.ran < 70
-
-        @property
-        def built(self) -> int:
-            return min(self.ran, 70)
-
-        def run(self, emitters: Any) -> Any:
-            self.seconds = 2e-3 if self.learning else 0.5e-3
-            return super().run(emitters)
-
-    def make(name: str, options: Options) -> Executor:
-        made[name] = Slow(name, 1e-3, clock) if name == "steady" else Learner(name, 2e-3, clock)
-        return made[name]
-
-    executor = AutoExecutor(Options(candidates="steady+learner"), make)
-    settled(executor, lambda: [counting(3)[1]()])
-    assert executor.executor is made["learner"]
-
-
-def test_no_time_is_taken_of_runs_in_which_a_candidate_compares_its_own_ways(clock: Clock) -> None:
-    made: dict[str, Slow] = {}
-
-    class Comparing(Slow):
-        """Is slow in some runs, and says so before."""
-
-        @property
-        def comparing(self) -> bool:
-            return 20 <= self.ran < 44
-
-        def run(self, emitters: Any) -> Any:
-            self.seconds = 3e-3 if self.comparing else 0.9e-3
-            return super().run(emitters)
-
-    def make(name: str, options: Options) -> Executor:
-        made[name] = Slow(name, 1e-3, clock) if name == "steady" else Comparing(name, 2e-3, clock)
-        return made[name]
-
-    executor = AutoExecutor(Options(candidates="steady+comparing"), make)
-    settled(executor, lambda: [counting(3)[1]()])
-    assert executor.executor is made["comparing"]
-    assert executor.reason.startswith("comparing 900 us")
-
-
-def test_a_candidate_that_makes_graphs_for_ever_has_few_turns(clock: Clock) -> None:
-    made: dict[str, Slow] = {}
-
-    class Forgetful(Keeper):
-        def key(self, calls: list[KernelCall]) -> int:
-            return len(self.seen)
-
-    def make(name: str, options: Options) -> Executor:
-        made[name] = Slow(name, 1e-3, clock) if name == "steady" else Forgetful(name, 0.5e-3, clock)
-        return made[name]
-
-    executor = AutoExecutor(Options(candidates="steady+keeper"), make)
-    settled(executor, lambda: [counting(3)[1]()])
-    assert executor.executor is made["steady"]
-    assert made["keeper"].ran <= 29
-
-
-def test_a_candidate_that_is_fast_only_between_graphs_is_judged_by_all_its_turns(clock: Clock) -> None:
-    made: dict[str, Slow] = {}
-
-    class Uneven(Keeper):
-        def key(self, calls: list[KernelCall]) -> int:
-            return self.ran // 8  # in every second turn or so it meets a list that is new
-
-    def make(name: str, options: Options) -> Executor:
-        made[name] = Slow(name, 1e-3, clock) if name == "steady" else Uneven(name, 0.8e-3, clock)
-        return made[name]
-
-    executor = AutoExecutor(Options(candidates="steady+uneven"), make)
-    settled(executor, lambda: [counting(3)[1]()])
-    assert executor.executor is made["steady"]
-
-
 def test_polling_is_a_candidate_of_its_own(clock: Clock) -> None:
     asked: list[tuple[str, str]] = []
 
@@ -409,8 +246,7 @@ def test_polling_is_a_candidate_of_its_own(clock: Clock) -> None:
 
     executor = AutoExecutor(Options(candidates="streams+polling"), make)
     assert asked == [("streams", "events"), ("streams", "polling")]
-    _, calls = counting()
-    settled(executor, lambda: [calls()])
+    settled(executor)
     assert executor.reason.startswith("polling 1,000 us, streams 2,000 us a call")
     planned = AutoExecutor(Options(candidates="serial+polling", stream_policy="kesco"), make)
     assert planned.reason == "serial is the only candidate; polling cannot run here (planners wait on the device)"

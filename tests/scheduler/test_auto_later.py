@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from simengine_scheduler import FixedList, KernelCall, PythonLaunch
-from simengine_scheduler.executors.auto import AutoExecutor
-from simengine_scheduler.executors.base import Executor, Options
-from tests.scheduler.timed_executors import Bodied, Clock, Slow, Workers, counting, of, settled
+from tests.scheduler.timed_executors import Bodied, Clock, Workers, counting, list_of, of, settled
 
 
 def test_candidates_take_turns_again_when_the_lists_have_changed(clock: Clock) -> None:
@@ -92,15 +90,8 @@ def test_looks_at_the_second_become_rare_and_cost_little(clock: Clock) -> None:
 
 
 def test_a_look_at_the_second_leaves_calls_without_bodies_to_those_that_can_run_them(clock: Clock) -> None:
-    made: dict[str, Slow] = {}
-
-    def make(name: str, options: Options) -> Executor:
-        made[name] = (Workers if name == "device" else Slow)(name, 1e-3 if name == "device" else 1.2e-3, clock)
-        return made[name]
-
-    executor = AutoExecutor(Options(candidates="device+serial"), make)
-    with_bodies = FixedList([KernelCall("a", Bodied(lambda: None), (), ())])
-    without = FixedList([KernelCall("b", PythonLaunch(lambda: None), (), ())])
+    executor, made = of(clock, device=(Workers, 1e-3), serial=1.2e-3)
+    with_bodies, without = list_of(Bodied(lambda: None)), list_of(PythonLaunch(lambda: None))
     settled(executor, lambda: [with_bodies])
     while not executor.undecided:
         executor.run([with_bodies])

@@ -51,14 +51,27 @@ class Bodied(PythonLaunch):
     task = "a body"
 
 
-def of(clock: Clock, **seconds: float) -> tuple[AutoExecutor, dict[str, Slow]]:
+def of(clock: Clock, **candidates: float | tuple[type[Slow], float]) -> tuple[AutoExecutor, dict[str, Slow]]:
+    """Return executor `auto` with these candidates, and the candidates as they are made.
+
+    Args:
+        clock: tells the time.
+        candidates: by name, what each takes for a call [s], and its class if that is not `Slow`.
+    """
     made: dict[str, Slow] = {}
 
     def make(name: str, options: Options) -> Executor:
-        made[name] = Slow(name, seconds[name], clock)
+        given = candidates[name]
+        kind, seconds = given if isinstance(given, tuple) else (Slow, given)
+        made[name] = kind(name, seconds, clock)
         return made[name]
 
-    return AutoExecutor(Options(candidates="+".join(seconds)), make), made
+    return AutoExecutor(Options(candidates="+".join(candidates)), make), made
+
+
+def list_of(launch: PythonLaunch) -> FixedList:
+    """Return a fixed list of one call."""
+    return FixedList([KernelCall("call", launch, (), ())])
 
 
 def counting(times: int = 3) -> tuple[list[int], Callable[[], list[KernelCall]]]:
@@ -66,11 +79,11 @@ def counting(times: int = 3) -> tuple[list[int], Callable[[], list[KernelCall]]]
     return ran, lambda: [KernelCall("note", PythonLaunch(lambda: ran.append(len(ran))), (), ()) for _ in range(times)]
 
 
-def settled(executor: AutoExecutor, lists: Callable[[], list[Any]], most: int = 1000) -> int:
-    """Run lists until the executor has chosen. Returns how many runs that took."""
+def settled(executor: AutoExecutor, lists: int | Callable[[], list[Any]] = 3, most: int = 1000) -> int:
+    """Run lists, or one of so many calls, until the executor has chosen. Returns how many runs that took."""
     runs = 0
     while executor.undecided:
-        executor.run(lists())
+        executor.run([counting(lists)[1]()] if isinstance(lists, int) else lists())
         runs += 1
         assert runs < most
     return runs
