@@ -12,7 +12,8 @@ from .base import Executor
 
 POLLING = "polling"  # the candidate `streams` with completion by polling, and chains
 _ROUNDS = 5  # timed turns of each candidate that stays
-_CLOSE_ROUNDS = 9  # timed turns if another candidate takes about as long
+_CLOSE_ROUNDS = 25  # timed turns if another candidate takes about as long,
+_LOOK_ROUNDS = 9  # and where two candidates take turns once more
 _LONG_ROUNDS = 2  # timed turns if runs are long; one alone may be disturbed by other programs
 _MOST_ROUNDS = 20  # timed turns of a candidate that gets faster from turn to turn
 _LEARNS = 0.95  # its latest turn took less than this share of the best before,
@@ -45,11 +46,12 @@ class Candidate:
     made: list[float] = field(default_factory=list)
     close: bool = False
     _built: int = 0
+    _close_rounds: int = _CLOSE_ROUNDS
 
     @property
     def rounds(self) -> int:
         """How many timed turns it is due: one more as long as it learns."""
-        few = _LONG_ROUNDS if self.long else _CLOSE_ROUNDS if self.close else _ROUNDS
+        few = _LONG_ROUNDS if self.long else self._close_rounds if self.close else _ROUNDS
         return max(few, len(self.times) + self.learns)
 
     @property
@@ -89,8 +91,9 @@ class Candidate:
         self._built = built
 
     def begin_again(self) -> None:
-        """Forget all turns."""
+        """Forget all turns, for fewer ones."""
         self.turns, self.times, self.made, self.close = 0, [], [], False
+        self._close_rounds = _LOOK_ROUNDS
 
     def __str__(self) -> str:
         us = 1e6 * self.typical
