@@ -39,7 +39,10 @@ class Schedule:
 
     @property
     def emission(self) -> str:
-        """How steps become kernels: "counted", "ahead", "whole" or "stages"; "none" on backend "jax"."""
+        """How steps become kernels: "counted", "ahead", "whole", "stages" or "stages-ahead".
+
+        It is "none" on backend "jax".
+        """
         return self._batch.engine.emission
 
     def plan(self, group: int | Group = 0) -> StepPlan:

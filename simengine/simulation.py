@@ -60,9 +60,9 @@ class Simulation:
         emission: how steps become kernel calls. "counted" waits for the counts of contacts and emits only the calls
             that have work. "ahead" emits at once all calls that a step may need, so that small batches need not wait.
             "whole" makes a step of a shard one call. On the host this works for any model. On the GPU it works for
-            simple models with few worlds, and other models are stepped "ahead". "stages" is as "counted", with a kernel
-            for each stage, as an engine has that does not fuse them; it is slow, and a list to schedule. "auto" chooses
-            what suits the executor. No result depends on it.
+            simple models with few worlds, and other models are stepped "ahead". "stages" is as "counted", and
+            "stages-ahead" as "ahead", with a kernel for each stage, as an engine has that does not fuse them; they are
+            slow, and lists to schedule. "auto" chooses what suits the executor. No result depends on it.
         executor_options: further options of `simengine_scheduler.make_executor`, such as window, streams, or the seed
             of executor "shuffled".
 

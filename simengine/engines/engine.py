@@ -137,7 +137,7 @@ class Engine(Protocol):
 
     @property
     def emission(self) -> str:
-        """How steps become kernel calls: "counted", "ahead", "whole" or "stages"; "none" without kernel lists."""
+        """How steps become kernel calls, as for `Simulation`; "none" without kernel lists."""
 
     def plan(self, group: int) -> StepPlan:
         """The plan of a group's step. Raises BackendError without kernel lists."""

@@ -115,7 +115,7 @@ class ListEngine(ListParameters):
 
     @property
     def emission(self) -> str:
-        """How steps become kernel calls: "counted", "ahead", "whole" or "stages"."""
+        """How steps become kernel calls, as for `Simulation`."""
         return self.issuing.emission
 
     @property

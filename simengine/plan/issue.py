@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from simengine.backends.base import Backend
 from simengine.model.model_table import ModelTable
 
-EMISSIONS = ("auto", "counted", "ahead", "whole", "stages")
+EMISSIONS = ("auto", "counted", "ahead", "whole", "stages", "stages-ahead")
 """Ways of emission that a user may choose."""
 
 
@@ -40,12 +40,15 @@ class Issue(Enum):
         return self.by_kernels is Issue.AHEAD
 
 
+_BY_STAGES = {"stages": Issue.COUNTED, "stages-ahead": Issue.AHEAD}
+
+
 class Issuing(NamedTuple):
     """The decision for all groups of a batch.
 
     Attributes:
         executor: name of the executor: the one asked for, or the one that is most likely the fastest.
-        emission: "counted", "ahead", "whole" or "stages".
+        emission: "counted", "ahead", "whole", "stages" or "stages-ahead".
         issue: how calls are issued with this emission on the backend.
         by_islands: whether some model is solved island by island.
     """
@@ -54,6 +57,11 @@ class Issuing(NamedTuple):
     emission: str
     issue: Issue
     by_islands: bool
+
+    @property
+    def by_stages(self) -> bool:
+        """Whether each stage has a kernel of its own."""
+        return self.emission in _BY_STAGES
 
 
 def decide_issuing(
@@ -73,5 +81,5 @@ def decide_issuing(
     if emission == "auto":
         emission = backend.emission(chosen, options, by_islands)
     whole = Issue.STEP_KERNEL if backend.name == "cuda" else Issue.PROGRAM
-    issue = whole if emission == "whole" else Issue.COUNTED if emission == "stages" else Issue(emission)
+    issue = whole if emission == "whole" else _BY_STAGES.get(emission) or Issue(emission)
     return Issuing(chosen, emission, issue.under(chosen), by_islands)

@@ -164,7 +164,7 @@ class StepPlan:
             dual = self.backend.dual_rows(model.nv, self.dtype) if by_rows else 0
             warps = model.solver == SOLVE_NEWTON_GENERAL.name and self.backend.solves_by_warps(model.nv, self.dtype)
             branches = model.solver in _ALONG_BRANCHES and self.backend.along_branches(model.nv)
-        by_stages = self.issuing.emission == "stages"
+        by_stages = self.issuing.by_stages
         tiles = self.backend.name == "host" and max(self.shard_sizes) >= LEAST_WORLDS and not by_stages
         spreads = self.backend.name == "cuda" and not by_stages
         by_block = spreads and not model.nhfield and model.sizes["ncand"] >= FEWEST_PAIRS_OF_A_BLOCK
@@ -179,7 +179,7 @@ class StepPlan:
     def _has_lengths_by_block(self) -> bool:
         """Whether a block works on the tendons and actuators of a world: on a GPU, if there are many."""
         model, warps = self.model, self.backend.name == "cuda" and self.lanes == LANE_CLASSES[-1]
-        whole = model.has_islands or model.has_adhesion or self.issuing.emission == "stages"
+        whole = model.has_islands or model.has_adhesion or self.issuing.by_stages
         many = model.sizes["nJten"] + model.sizes["nJmom"] >= FEWEST_ENTRIES_OF_A_BLOCK
         return warps and many and model.general_smooth and not whole
 

@@ -11,7 +11,7 @@ from simengine import Simulation
 from simengine.cli.simulations.workloads import loaded
 from simengine.model.model import Model
 from simengine.zoo import random_robot
-from simengine_scheduler import AwaitCounts, KernelCall
+from simengine_scheduler import AwaitCounts, FixedList, KernelCall
 
 MODELS: list[Any] = ["ant", "half_cheetah", "grasp", random_robot(3)]
 
@@ -35,6 +35,19 @@ def test_stages_have_the_bits_of_fused_kernels(model: Any) -> None:
     assert sim.schedule.emission == "stages"
     assert len(sim.schedule.kernel_list) > 2 * len(fused.schedule.kernel_list)
     assert sum(entry.name.startswith("only_") for entry in sim.schedule.kernel_list) > 10
+
+
+@pytest.mark.parametrize("model", ["ant", "grasp"])
+def test_stages_go_ahead_of_counts(model: str) -> None:
+    counted, expected = stepped(model, "stages", "serial")
+    sim, found = stepped(model, "stages-ahead", "shuffled", seed=1)
+    assert found == expected
+    assert sim.schedule.emission == "stages-ahead"
+    (listed,) = sim.schedule.emitters()
+    assert isinstance(listed, FixedList)
+    names = [call.name for call in listed]
+    assert sum("only_" in name for name in names) > 10
+    assert len(names) >= len(counted.schedule.kernel_list)
 
 
 @pytest.mark.parametrize("emission", ["counted", "stages"])

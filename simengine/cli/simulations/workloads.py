@@ -64,7 +64,7 @@ def make_workload(spec: Spec, backend: str, dtype: str = "float32", seed: int = 
 
 def is_fixed(spec: Spec) -> bool:
     """Whether the lists of the workload wait for no counts, so that executors of fixed lists can run them."""
-    return spec.name in NETWORKS or spec.options.get("emission") == "ahead"
+    return spec.name in NETWORKS or spec.options.get("emission") in ("ahead", "stages-ahead")
 
 
 def is_whole(spec: Spec) -> bool:
