@@ -180,17 +180,14 @@ def _together(executor: Executor, emitters: Sequence[ShardEmitter], whole: bool)
 
 
 def _parts(n: int, most: int) -> Iterator[int]:
-    """Split n steps into parts of `most` steps, and the rest into powers of two, the largest first.
+    """Split n steps into parts of `most` steps, and what is left.
 
-    There are few different parts, so that the executor builds few graphs.
+    Programs repeat an action for two to five steps, which are thus one part. There are at most `most` different parts,
+    for each of which the executor builds a graph.
     """
-    while n >= most:
-        yield most
-        n -= most
-    while n:
-        part = 1 << n.bit_length() - 1
-        yield part
-        n -= part
+    yield from [most] * (n // most)
+    if n % most:
+        yield n % most
 
 
 def _advance_together(
