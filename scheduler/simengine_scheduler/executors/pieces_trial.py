@@ -6,23 +6,28 @@
 
 A turn is a few runs of one kind. The first is not timed. Some follow each other, synchronised at both ends, as those of
 a program do that issues step after step: what the host takes while the device is busy counts. Each of the others is
-synchronised at both ends, as those of a program are that waits for each step. Pieces must be the faster way for both.
-What a program does between runs does not count. Medians decide.
+synchronised at both ends, as those of a program are that waits for each step. Pieces must be faster for both together,
+and not slower for either. What a program does between runs does not count. The worse half of the times does not
+either, since other programs disturb some. A trial has more turns as long as the two ways take about as long.
 """
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 
 _LEARNING = 32  # runs at least, in which graphs are built as they are asked for,
 _SETTLED = 12  # until so many came without a new graph,
 _LONGEST = 256  # or there were so many
 _FOLLOWING = 4  # runs of a turn that follow each other, behind one that is not timed,
 _TURN = 8  # and all of them, a multiple of steps that groups leave out in turn
-_TURNS = 6  # of a trial: with pieces and call by call, three times
-_FASTER = 0.97  # share of the time of single calls that pieces may take
-_AGAIN = 1024  # runs from a trial to the next; four times as many each time
+_FEWEST = 6  # turns of a trial: with pieces and call by call, three times,
+_MOST = 20  # or so many,
+_CLEAR = 0.85  # until one way takes less than this share of the time of the other
+_FASTER = 0.97  # share of the time of single calls that pieces may take, in the mean of both kinds of runs,
+_SLOWER = 1.03  # and in either
+_AGAIN = 1024  # runs from a trial to the next; four times as many each time,
+_SOON = 256  # and fewer where single calls were faster in the first, as few graphs may have been built by then
 
 
 class PiecesTrial:
@@ -42,6 +47,7 @@ class PiecesTrial:
         self._synchronize = synchronize
         self._runs = self._since_built = self._built = 0
         self._wait = _LEARNING
+        self._tried = False
         self._turn = -1  # of the trial; -1: there is none
         self._followed: tuple[list[float], list[float]] = [], []  # seconds a call: with pieces, and call by call
         self._waited: tuple[list[float], list[float]] = [], []
@@ -56,7 +62,7 @@ class PiecesTrial:
     @property
     def learning(self) -> bool:
         """Whether graphs were built, and the first trial has not ended."""
-        return self._built > 0 and self._wait == _LEARNING
+        return self._built > 0 and not self._tried
 
     def begins(self) -> bool:
         """Whether a run that begins has pieces."""
@@ -101,9 +107,19 @@ class PiecesTrial:
     def _next_turn(self) -> None:
         self._turn += 1
         self._runs = 0
-        if self._turn < _TURNS:
+        if self._turn < _FEWEST or self._turn % 2:
             return
-        medians = [[statistics.median(times) for times in both] for both in (self._followed, self._waited)]
-        self.pays = all(pieces <= _FASTER * single for pieces, single in medians)
-        self._wait = _AGAIN if self._wait == _LEARNING else 4 * self._wait
+        ratios = [_typical(pieces) / _typical(single) for pieces, single in (self._followed, self._waited)]
+        both = math.sqrt(math.prod(ratios))
+        if self._turn < _MOST and _CLEAR < both < 1 / _CLEAR:
+            return
+        self.pays = both <= _FASTER and max(ratios) <= _SLOWER
+        self._wait = 4 * self._wait if self._tried else _AGAIN if self.pays else _SOON
+        self._tried = True
         self._turn, self._followed, self._waited = -1, ([], []), ([], [])
+
+
+def _typical(times: Sequence[float]) -> float:
+    """The mean of the better half."""
+    better = sorted(times)[: (len(times) + 1) // 2]
+    return sum(better) / len(better)
