@@ -25,6 +25,11 @@ class ListCounts:
         self._stores = stores
         self._emitters = emitters
         self._uncounted: set[int] = set()
+        self._bad: list[memoryview] | None = None  # the numbers of frozen worlds of all shards
+
+    def regroup(self) -> None:
+        """Note that there are other groups than before."""
+        self._bad = None
 
     def note(self, groups: Iterable[int], counted: bool) -> None:
         """Note whether the latest steps of groups have added up their counts."""
@@ -48,12 +53,11 @@ class ListCounts:
 
     def has_bad_worlds(self, run: Run) -> bool:
         """Whether a group has frozen worlds at the latest count."""
-        for group, shards in self._emitters.items():  # plain loops, since this ends every step
-            for emitter in shards:
-                if emitter.bad[0]:
-                    self._count(group, run)
-                if emitter.bad[0]:
-                    return True
+        if self._bad is None:
+            self._bad = [emitter.bad for shards in self._emitters.values() for emitter in shards]
+        for bad in self._bad:  # a plain loop, since this ends every step
+            if bad[0]:
+                return any(self.bad_worlds(group, run) for group in self._emitters)
         return False
 
     def _count(self, group: int, run: Run) -> None:

@@ -38,8 +38,6 @@ _NONE = frozenset[int]()
 class ListEngine(ListParameters):
     """Steps groups of worlds on backends "host" and "cuda". Its functions work on the GPU of its backend.
 
-    The number of a group stays the same when other groups are added or removed.
-
     Attributes:
         stores: memory of each group.
         emitters: emitters of each group's shards.
@@ -59,8 +57,7 @@ class ListEngine(ListParameters):
         executor_options: dict[str, Any],
     ):
         self.backend = backend
-        # Waits for issued work before its memory is released. When the interpreter ends, nothing is waited for.
-        weakref.finalize(self, _drain, backend).atexit = False
+        weakref.finalize(self, _drain, backend).atexit = False  # waits for work that uses the memory to be freed
         groups = [(backend.form_of(model, dtype), num_worlds) for model, num_worlds in groups]
         self.segments = Segments()
         self._choice = ListExecutor(backend, self.segments, executor, emission, executor_options)
@@ -90,6 +87,7 @@ class ListEngine(ListParameters):
         plans = self._groups.plan([(model, num_worlds)], self.issuing)
         require(plans)
         (group,) = self._groups.make(plans)
+        self._counts.regroup()
         self.valid[group] = frozenset()
         self.issuing = self._choice.issuing(store.model for store in self.stores.values())
         self.executor = self._choice.make(self.issuing, self.emitters.values(), self.executor)
@@ -100,6 +98,7 @@ class ListEngine(ListParameters):
         self.synchronize()
         self._single = SingleStep(())
         self._groups.remove(group)
+        self._counts.regroup()
         del self.valid[group]
         self.paused.discard(group)
 
@@ -193,8 +192,8 @@ class ListEngine(ListParameters):
 
     def lists(self) -> list[Emitter]:
         """Emitters of one step of every shard of the groups that are not paused."""
-        emitters = [emitter for group in self._active() for emitter in self.emitters[group]]
         self._was_single = False
+        emitters = [emitter for group in self._active() for emitter in self.emitters[group]]
         kept, ahead = frozenset[str](), self.issuing.issue.is_ahead
         return [e.ahead(kept) if ahead and e.can_go_ahead else e.steps(1, kept) for e in emitters]
 
