@@ -282,3 +282,32 @@ def test_python_looks_only_at_counts_that_have_no_room(name: str, compiled: bool
     else:
         assert [one.arrivals for one in work] == [8] * 4
     executor.close()
+
+
+class Refusing(CalledDevice):
+    """Records the first events, and none after them."""
+
+    def __init__(self, records: int) -> None:
+        super().__init__(5, 0.3)
+        self.left = records
+
+    def record(self, event: int, stream: int) -> None:
+        if self.left == 0:
+            raise RuntimeError("no more events")
+        self.left -= 1
+        super().record(event, stream)
+
+
+@pytest.mark.parametrize("records", range(4))
+def test_a_driver_that_refuses_to_record_an_event_is_heard(records: int) -> None:
+    """The first event is that of the fork, and the last ones are those by which streams are joined."""
+    device, table = Refusing(records), Segments()
+    work = [Roomy(device, table, number) for number in range(3)]
+    executor = make_executor("streams", segments=table, driver=device, stream=0, streams=3)
+
+    def run() -> None:
+        for _ in range(8):
+            executor.run([one.list for one in work])
+
+    with pytest.raises(RuntimeError, match="no more events"):
+        run()

@@ -166,6 +166,7 @@ def run_lists(
     known: Sequence[Known],
     foreign: Callable[[], int],
     follow_up: Callable[[], Outcome] | None,
+    halt: Halt | None = None,
 ) -> tuple[int, int]:
     """Run programs to their end, after `Programs.begin`. Returns how many calls were issued and awaited.
 
@@ -175,15 +176,14 @@ def run_lists(
         known: those of the run, by turn.
         foreign: returns the stream handle of a call that Python launches.
         follow_up: called behind such a call.
+        halt: where they are, if they run already.
 
     Raises:
         CallError: a call could not be launched.
     """
     programs, awaits = lists.programs, 0
-    while True:
-        halt = programs.run()
-        if halt.pause is Pause.ENDED:
-            return halt.issued, awaits + halt.passed
+    halt = halt or programs.run()
+    while halt.pause is not Pause.ENDED:
         if halt.pause is Pause.ARRIVED:
             awaits += len(halt.arrived)
             _arrive(run, lists, known, halt)
@@ -201,6 +201,8 @@ def run_lists(
                 outcome = programs.advance() if outcome is Outcome.DONE else outcome
             if outcome is Outcome.FAILED:
                 raise failed(run, lists.calls)
+        halt = programs.run()
+    return halt.issued, awaits + halt.passed
 
 
 def _arrive(run: CudaRun, lists: CompiledLists, known: Sequence[Known], halt: Halt) -> None:

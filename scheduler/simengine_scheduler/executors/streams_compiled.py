@@ -105,9 +105,8 @@ class CompiledStreams:
     def run_counted(self, lists: Sequence[CountedList | FixedList], home: int, trace: Trace) -> Trace:
         """Issue counted lists, with fixed ones among them."""
         known = self.lists.known(lists)
-        with StreamsRun(self, trace, home, self.options.window) as run:
+        with StreamsRun(self, trace, home, self.options.window, begins=False) as run:
             run.issue_counted(self.lists, known)
-            run.join()
             return trace
 
     def run_lists(self, lists: Sequence[FixedList], home: int, trace: Trace) -> Trace:

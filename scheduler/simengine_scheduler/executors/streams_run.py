@@ -13,6 +13,7 @@ from ..core.emission import Feeder
 from ..cuda.driver import Driver
 from ..launch.arguments import BufferSet
 from ..native.issuer import Issuer, Outcome, Plan
+from ..native.programs import Pause
 from ..tracing.events import Step, StepKind
 from ..tracing.trace import Trace
 from .base import Options
@@ -62,13 +63,14 @@ class StreamsRun(CudaRun):
         trace: of the run.
         home: the home stream.
         events: how many the issuer may need.
+        begins: whether the issuer begins with the run. Otherwise it does in `issue_counted`, which comes first.
     """
 
-    def __init__(self, streams: Streams, trace: Trace, home: int, events: int) -> None:
+    def __init__(self, streams: Streams, trace: Trace, home: int, events: int, begins: bool = True) -> None:
         super().__init__(streams.executor, streams.driver, (home, *streams.lanes.handles))
         self._streams, self._calls = streams, streams.calls
         self._issuer: Issuer = streams.calls.issuer
-        self._trace, self._home, self._events = trace, home, events
+        self._trace, self._home, self._events, self._begins = trace, home, events, begins
         self.pieces = streams.active
         self._asked = self._needed = 0
         self._issued = 0
@@ -79,6 +81,8 @@ class StreamsRun(CudaRun):
         self.recorder = start_recording(self._trace, self.driver, self._home)
         streams, logs = self._streams, self.recorder is not None
         streams.handles[0] = self._home
+        if not self._begins:
+            return
         events = streams.events(self._events)
         outcome = self._issuer.begin(streams.handles, streams.lanes.fork, events, self._events, logs)
         if outcome is Outcome.FAILED:
@@ -139,13 +143,25 @@ class StreamsRun(CudaRun):
         counters.calls, counters.awaits = flow.calls_taken, flow.awaits
 
     def issue_counted(self, lists: CompiledLists, known: Sequence[Known]) -> None:
-        """Issue the programs of counted lists."""
+        """Begin, issue the programs of counted lists, and join the streams. Nothing is recorded."""
         if self.pieces is not None:
             self.pieces.look()
-        lists.programs.begin(numbers_of(known), pieces=None if self.pieces is None else self.pieces.native)
+        streams, native = self._streams, None if self.pieces is None else self.pieces.native
+        found = lists.programs.run_whole(
+            *(numbers_of(known), native, streams.handles, streams.lanes.fork),
+            *(streams.events(self._events), self._events, streams.joins),
+        )
+        if found is None:
+            raise self.driver.error(self._issuer.state().status)
+        halt, asked, needed = found
+        joined = halt.pause is Pause.ENDED and streams.options.completion != "polling"
         counters = self._trace.counters
-        counters.calls, counters.awaits = run_lists(self, lists, known, self._handle, self._issuer.issued)
+        counters.calls, counters.awaits = run_lists(self, lists, known, self._handle, self._issuer.issued, halt)
         self.latest = latest_of(known) or self.latest
+        if joined:
+            counters.add_waits(asked, needed)
+        else:
+            self.join()
 
     def issue_plan(self, plan: Plan, lists: Sequence[FixedList]) -> None:
         """Issue the plan of some lists."""

@@ -250,6 +250,22 @@ int32_t programs_run(Programs* programs, int64_t* out, int64_t room) {
     return pause;
 }
 
+// The whole of a run that Python need not look at: begins a run of the issuer and of the pieces, runs programs, and joins
+// the streams if all programs have ended, but with polling, where calls may still wait. Writes waits asked for and made, and then what `programs_run` writes and returns,
+// or returns -1 if the driver refused to begin or to join.
+int32_t programs_run_whole(Programs* programs, Issuer* issuer, Pieces* pieces, const int64_t* handles, int64_t fork,
+                           const int64_t* events, int64_t num_events, const int64_t* joins, const int32_t* chosen,
+                           int64_t number, int64_t* out, int64_t room) {
+    if (!issuer->begin(handles, fork, events, num_events, false)) return -1;
+    if (pieces) pieces->begin();
+    programs->begin(chosen, number, 0, nullptr, pieces);
+    const int32_t pause = programs_run(programs, out + 2, room - 2);
+    if (pause == issue::ENDED && !issuer->polls() && !issuer->join(joins)) return -1;
+    out[0] = issuer->asked();
+    out[1] = issuer->needed();
+    return pause;
+}
+
 int32_t programs_advance(Programs* programs) { return programs->advance() ? issue::DONE : issue::FAILED; }
 
 void programs_resume(Programs* programs) { programs->resume(); }

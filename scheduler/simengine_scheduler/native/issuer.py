@@ -121,6 +121,10 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "programs_forget": (None, [_POINTER]),
     "programs_begin": (None, [_POINTER, _POINTER, _LONG, _LONG, _POINTER, _POINTER]),
     "programs_run": (_INT, [_POINTER, _POINTER, _LONG]),
+    "programs_run_whole": (
+        _INT,
+        [*(_POINTER,) * 4, _LONG, _POINTER, _LONG, _POINTER, _POINTER, _LONG, _POINTER, _LONG],
+    ),
     "programs_advance": (_INT, [_POINTER]),
     "programs_resume": (None, [_POINTER]),
     "nodes_switch": (_INT, [_LONG, _LONG, _POINTER, _LONG, _LONG]),

@@ -13,6 +13,7 @@ from .pieces import Pieces
 CALL, COUNTED, AWAIT = range(3)
 """Kinds of entries. An entry is a kind, the number of a call, table or entry, and the addresses of `Entry`."""
 
+_WAITS = 2  # numbers of waits that a whole run writes before all others
 _HEAD = 6  # numbers that a run writes before the turns that have arrived
 
 
@@ -64,7 +65,7 @@ class Programs:
         self._library = library()
         self._issuer = issuer  # kept alive
         self._handle = self._library.programs_make(issuer.handle)
-        self._out = array("q", [0] * _HEAD)
+        self._out = array("q", [0] * (_WAITS + _HEAD))
 
     def __del__(self) -> None:
         handle, self._handle = getattr(self, "_handle", None), None
@@ -95,18 +96,57 @@ class Programs:
 
         With pieces, which have begun a run as well, calls are issued as these where they may be.
         """
-        if len(self._out) < _HEAD + 2 * len(chosen):
-            self._out = array("q", [0] * (_HEAD + 2 * len(chosen)))
+        self._make_room(len(chosen))
         at = None if events is None else _at(events)
         handle = None if pieces is None else pieces.handle
         self._library.programs_begin(self._handle, _at(chosen), len(chosen), stream, at, handle)
 
     def run(self) -> Halt:
         """Run until all programs have ended, or until the caller has to do something."""
-        pause = _PAUSES[self._library.programs_run(self._handle, _at(self._out), len(self._out) - _HEAD)]
-        turn, entry, count, issued, arrived, passed = self._out[:_HEAD]
-        found = self._out[_HEAD : _HEAD + 2 * arrived]
-        return Halt(pause, turn, entry, count, issued, list(zip(found[::2], found[1::2], strict=True)), passed)
+        room = len(self._out) - _WAITS - _HEAD
+        return self._halt(self._library.programs_run(self._handle, _at(self._out) + 8 * _WAITS, room))
+
+    def run_whole(
+        self,
+        chosen: array[int],
+        pieces: Pieces | None,
+        handles: array[int],
+        fork: int,
+        events: array[int],
+        number: int,
+        joins: array[int],
+    ) -> tuple[Halt, int, int] | None:
+        """Do what `Issuer.begin`, `Pieces.begin`, `begin` and `run` do, and if all programs have ended, `Issuer.join`.
+
+        With polling it does not join, since calls may still wait.
+
+        Returns where running paused, and how many waits hazards asked for and how many were made; None if the driver
+        refused to begin or to join.
+
+        Args:
+            chosen: programs, by turn.
+            pieces: in which calls are issued where they may be, or None.
+            handles, fork, events, number: as for `Issuer.begin`.
+            joins: as for `Issuer.join`.
+        """
+        self._make_room(len(chosen))
+        at, room = self._out.buffer_info()
+        code = self._library.programs_run_whole(
+            *(self._handle, self._issuer.handle, None if pieces is None else pieces.handle),
+            *(_at(handles), fork, _at(events), number, _at(joins), _at(chosen), len(chosen), at, room - _HEAD),
+        )
+        return None if code < 0 else (self._halt(code), self._out[0], self._out[1])
+
+    def _make_room(self, programs: int) -> None:
+        least = _WAITS + _HEAD + 2 * programs
+        if len(self._out) < least:
+            self._out = array("q", [0] * least)
+
+    def _halt(self, code: int) -> Halt:
+        turn, entry, count, issued, arrived, passed = self._out[_WAITS : _WAITS + _HEAD]
+        found = self._out[_WAITS + _HEAD : _WAITS + _HEAD + 2 * arrived] if arrived else ()
+        pairs = list(zip(found[::2], found[1::2], strict=True))
+        return Halt(_PAUSES[code], turn, entry, count, issued, pairs, passed)
 
     def advance(self) -> Outcome:
         """Go on behind a call that the caller has launched."""
