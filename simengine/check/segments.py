@@ -2,6 +2,7 @@
 
 Sides that lie parallel to each other are such a case: how far they are apart is decided, but not between which points.
 So are coaxial cylinders, one in the other: every direction across the axis leads out of it on an equally short way.
+And so is a geom with itself, which a geom and its own body are: two opposite ways out are equally short.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from copy import copy
 
 import mujoco
 import numpy as np
+
+from simengine.model.distances import distance_pairs
 
 _MOTION = 1e-6  # [m or rad] by which every dof is moved, and every geom in its body
 _MOVES = 1e-3  # change of a normal, or of a point [m], by which it is not decided
@@ -36,7 +39,8 @@ def undecided_segments(mj: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
         mujoco.mj_fwdPosition(near, moved)
         mujoco.mj_sensorPos(near, moved)
         change = np.maximum(change, np.abs(moved.sensordata - data.sensordata))
-    return np.flatnonzero(entries & (change > _MOVES))
+    with_itself = [any(pair.geom1 == pair.geom2 for pair in pairs) for pairs in distance_pairs(mj)]
+    return np.flatnonzero(entries & ((change > _MOVES) | np.repeat(with_itself, mj.sensor_dim)))
 
 
 def _with_moved_geoms(mj: mujoco.MjModel, rng: np.random.Generator) -> mujoco.MjModel:

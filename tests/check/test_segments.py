@@ -35,6 +35,19 @@ def test_the_height_of_an_edge_over_a_side_is_decided() -> None:
     assert not {5, 6, 8, 9} & set(undecided(0.1))
 
 
+def test_the_points_of_a_geom_and_the_body_that_it_belongs_to_are_not_decided() -> None:
+    """Two opposite ways out of itself are equally short. How long they are is decided."""
+    lump = "0 0 0  0.3 0 0  0 0.4 0  0.1 0.1 0.5"
+    mj = mujoco.MjModel.from_xml_string(
+        f'''<mujoco><asset><mesh name="m" vertex="{lump}"/></asset><worldbody><body name="b"><freejoint/>
+        <geom name="g" type="mesh" mesh="m"/></body></worldbody><sensor><distance geom1="g" body2="b" cutoff="1"/>
+        <normal geom1="g" body2="b" cutoff="1"/><fromto body1="b" geom2="g" cutoff="1"/></sensor></mujoco>'''
+    )
+    data = mujoco.MjData(mj)
+    mujoco.mj_forward(mj, data)
+    assert undecided_segments(mj, data).tolist() == list(range(1, 10))
+
+
 @pytest.mark.slow
 def test_a_model_of_such_sensors_passes() -> None:
     mj = mujoco.MjModel.from_xml_string(BOXES)
