@@ -12,7 +12,7 @@ from simengine.check.solved import Listed
 from simengine.check.states import Sampler
 from simengine.fuzz import nearest
 from simengine.fuzz.limits import too_many_sweeps
-from simengine.fuzz.solids import solids
+from simengine.fuzz.solids import Round, solids
 
 SHAPES = {
     "sphere": 'type="sphere" size="0.2"',
@@ -137,3 +137,60 @@ def test_models_whose_sweeps_take_minutes_are_not_compared() -> None:
     for solver, bodies, slow in (("PGS", many, True), ("Newton", many, False), ("PGS", body.format(0), False)):
         mj = mujoco.MjModel.from_xml_string(text.format(solver, plane + bodies))
         assert bool(too_many_sweeps(mj)) == slow, (solver, slow)
+
+
+DEEP = """
+<mujoco><option ccd_tolerance="1e-12" ccd_iterations="500"/><worldbody>
+  <body pos="-0.11125411429198503 -0.21186286118302189 -0.0083249572101299629"
+    quat="0.63636717919789965 -0.46917125228094303 -0.13883809459525778 0.59635487150018174">
+    <freejoint/><geom type="ellipsoid" size="0.09 0.06 0.12"/></body>
+  <body pos="-0.086070371399741025 -0.068091836851742749 0.032583969529911577"
+    quat="0.60564472668922165 -0.69476713638818477 0.29399514471263122 -0.25310066399339842">
+    <freejoint/><geom type="box" size="0.05 0.07 0.12"/></body></worldbody></mujoco>"""
+"""An ellipsoid in a box, with two ways out whose lengths differ by six parts in a hundred thousand."""
+OTHER_WAY = np.array([-0.5352424, 0.8443391, -0.0246402])
+
+
+def turned(normal: np.ndarray, angle: float) -> np.ndarray:
+    """A unit vector (3,), turned by an angle [rad] towards one of its sides."""
+    return np.cos(angle) * normal + np.sin(angle) * nearest._frame(normal)[1]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "angle", "scale", "excused"),
+    [
+        ("float32", 0.0, 1.0, True),
+        ("float64", 0.0, 1.0, False),
+        ("float32", 0.01, 1.0, False),  # a normal that is off by one percent, with the depth along it
+        ("float32", -0.01, 1.0, False),
+        ("float32", 0.0, 1.01, False),  # a depth that is
+        ("float32", 0.0, 0.99, False),
+    ],
+)
+def test_another_way_out_that_is_nearly_as_short_is_as_near_in_float32_if_it_is_the_shortest_around(
+    dtype: str, angle: float, scale: float, excused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mj = mujoco.MjModel.from_xml_string(DEEP)
+    oracle, rest = Oracle(mj, "float64"), Sampler(mj, 0).random()
+    state = rest._replace(qpos=mj.qpos0)
+    oracle.forward(state)
+    evaluation = Evaluation(state, collect(mj, oracle.data), oracle.touched())
+    ellipsoid, box = (next(iter(solids(mj, oracle.data, geom, np.zeros(3)))) for geom in (0, 1))
+    assert isinstance(ellipsoid, Round)
+
+    def depth(normal: np.ndarray) -> float:
+        return ellipsoid.reach(normal) + box.reach(-normal)
+
+    normal = turned(OTHER_WAY / np.linalg.norm(OTHER_WAY), angle)
+    dist = -depth(normal) * scale
+    assert normal @ evaluation.fields["contact_frame"][0, :3] < 0.98
+    inner = (
+        ellipsoid.axes
+        @ (ellipsoid.size**2 * (normal @ ellipsoid.axes))
+        / np.linalg.norm(ellipsoid.size * (normal @ ellipsoid.axes))
+    )
+    pos = ellipsoid.centre + inner + dist / 2 * normal  # half of the way from the ellipsoid's farthest point
+    ours = Listed([(0, 1)], np.array([dist]), pos[None], nearest._frame(normal)[None])
+    monkeypatch.setattr(nearest, "contacts", lambda *_: [ours])
+    found = nearest.as_near(load_model(mj), oracle, {3: evaluation}, {"contact_frame": 2.5e-3}, "host", dtype)
+    assert found == ({3} if excused else set())
