@@ -20,7 +20,8 @@ def gravcomp_table(mj: mujoco.MjModel) -> dict[str, Any]:
     bits = mujoco.mjtDisableBit
     disabled = int(mj.opt.disableflags)
     passive = int(bits.mjDSBL_SPRING) | int(bits.mjDSBL_DAMPER)
-    acts = bool(mj.opt.gravity.any()) and not disabled & int(bits.mjDSBL_GRAVITY) and disabled & passive != passive
+    # whether there is gravity does not count: worlds may have some where the model has none
+    acts = not disabled & int(bits.mjDSBL_GRAVITY) and disabled & passive != passive
     actuated = mj.nu > 0 and not disabled & int(bits.mjDSBL_ACTUATION)
     to_actuators = np.where(mj.jnt_actfrclimited, LIMITED, ACTUATOR) if actuated else NOWHERE
     acts = bool(acts and mj.ngravcomp)  # ngravcomp counts positive values; without any, negative ones have no effect

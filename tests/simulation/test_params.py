@@ -114,6 +114,24 @@ def test_damping_may_come_where_the_model_has_none(backend: str) -> None:
 
 
 @pytest.mark.parametrize("backend", ["host", "jax"])
+@pytest.mark.parametrize("actuated", ["", 'actuatorgravcomp="true" actuatorfrcrange="-0.3 0.3"'])
+def test_gravity_may_come_where_the_model_has_none(backend: str, actuated: str) -> None:
+    """It is compensated then as in a model with gravity."""
+    text = f"""<mujoco><option gravity="0 0 0"/><worldbody><body gravcomp="0.4">
+    <joint name="j" axis="0 1 0" {actuated}/><geom size=".1" pos=".5 0 0"/></body></worldbody>
+    <actuator><motor joint="j"/></actuator></mujoco>"""
+    sim = simulated(load_model(text), 2, {"qvel": np.ones(1)}, dtype="float64", backend=backend)
+    sim.set_params(gravity=[[0.0, 0.0, 0.0], [0.0, 0.0, -5.0]])
+    mj = mujoco.MjModel.from_xml_string(text)
+    for world, gravity in enumerate((0.0, -5.0)):
+        mj.opt.gravity[2], data = gravity, mujoco.MjData(mj)
+        data.qvel[:] = 1
+        mujoco.mj_forward(mj, data)
+        sim.forward()
+        np.testing.assert_allclose(np.asarray(sim.qacc)[world], data.qacc, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("backend", ["host", "jax"])
 def test_a_reset_goes_to_each_worlds_own_reference(backend: str) -> None:
     sim = simulated(load_model(HINGE), 3, {"qvel": np.ones(1)}, dtype="float64", backend=backend)
     sim.set_params([0, 2], qpos0=[[0.5], [-0.25]])
