@@ -68,7 +68,7 @@ def variant(model: simengine.Model) -> str:
 def run_model(bodies: int, integrator: str, args: argparse.Namespace, runs: Runs, option: str = "") -> list[str]:
     """Steps, an evaluation and single stages of one model; returns what is wrong with the worlds."""
     model = simengine.load_model(comb_xml(bodies, integrator, option))
-    hows = HOW[:1] if model.table.has_islands else HOW
+    hows = HOW[:1] if model.table.finds_pairs else HOW
     return [problem for how in hows for problem in run_comb(model, how, args, runs)]
 
 
@@ -139,7 +139,7 @@ def run_shared(name: str, mj: mujoco.MjModel, args: argparse.Namespace, runs: Ru
     model = simengine.load_model(mj)
     if name.startswith("tower"):  # a large world, whose islands shall be large ones though the states are of its ruins
         model.table.solve_dense_up_to(8)
-    hows = HOW[:1] if model.table.has_islands else HOW  # islands are always counted
+    hows = HOW[:1] if model.table.finds_pairs else HOW  # such steps wait for counts
     return [problem for how in hows for problem in run_states(name, model, how, args, runs)]
 
 

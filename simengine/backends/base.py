@@ -299,21 +299,21 @@ class Backend(Protocol):
         """
         ...
 
-    def executor_for(self, by_islands: bool) -> str:
-        """The executor that is most likely the fastest; `by_islands` says whether some model is solved by islands."""
+    def executor_for(self, waits: bool) -> str:
+        """The executor that is most likely the fastest; `waits` says whether some model must wait for counts."""
         ...
 
-    def candidates(self, by_islands: bool, num_shards: int) -> Candidates:
+    def candidates(self, waits: bool, num_shards: int) -> Candidates:
         """The executors that may be the fastest, for this number of shards."""
         ...
 
-    def emission(self, executor: str, options: Mapping[str, Any], by_islands: bool) -> str:
+    def emission(self, executor: str, options: Mapping[str, Any], waits: bool) -> str:
         """The way of emission with which an executor is fastest.
 
         Args:
             executor: name of the executor.
             options: options of the executor.
-            by_islands: whether some model is solved by islands.
+            waits: whether some model must wait for counts.
 
         Returns:
             "counted", "ahead" or "whole".

@@ -48,7 +48,7 @@ _MEASURED = {
         "(benchmarks/results/scheduler_h200.json)"
     ),
     "streams": (
-        "where steps wait for counts, as those by islands do, cached graphs took 1.3 to 2.9 times as long on three of "
+        "where steps wait for counts, cached graphs took 1.3 to 2.9 times as long on three of "
         "five models on an H200, and 0.8 times on the others (benchmarks/results/scheduler_h200.json)"
     ),
     "without graphs": "graphs, which are faster, need cuda-bindings; install simengine[cuda13] or simengine[cuda12]",
@@ -298,27 +298,28 @@ class CudaBackend:
             raise ValueError(f"executor {name!r} cannot run on backend 'cuda'; choose one of {', '.join(_EXECUTORS)}")
         return {"device": "cuda", "keep": cuda_build.keep_worker, "patience": self._patience}
 
-    def executor_for(self, by_islands: bool) -> str:
+    def executor_for(self, waits: bool) -> str:
         """`graph-cached`: with whole steps it is faster than streams for 64 to 8192 worlds, within 4 % for 32768.
 
-        Models with islands wait for counts. The graphs of their steps differ too much to be launched again, and streams
-        take half the time on most of them. Streams are also the choice without cuda-bindings.
+        Graphs of steps that wait for counts differ too much to be launched again, and streams take half the time on
+        most of them. Streams are also the choice without cuda-bindings.
         """
-        return "streams" if by_islands or not _can_build_graphs() else "graph-cached"
+        return "streams" if waits or not _can_build_graphs() else "graph-cached"
 
-    def candidates(self, by_islands: bool, num_shards: int) -> Candidates:
+    def candidates(self, waits: bool, num_shards: int) -> Candidates:
         """The choice of `executor_for` alone, since measurements of kernel lists of every kind agree with it."""
-        name = self.executor_for(by_islands)
-        return Candidates((name,), _MEASURED[name if by_islands or _can_build_graphs() else "without graphs"])
+        name = self.executor_for(waits)
+        return Candidates((name,), _MEASURED[name if waits or _can_build_graphs() else "without graphs"])
 
-    def emission(self, executor: str, options: Mapping[str, Any], by_islands: bool) -> str:
+    def emission(self, executor: str, options: Mapping[str, Any], waits: bool) -> str:
         """Whole steps for kept graphs and streams, and steps ahead of counts for other executors of fixed lists.
 
-        A recording must show each kernel, so it has no whole steps. With polling or islands, `streams` goes by counts.
+        A recording must show each kernel, so it has no whole steps. With polling, or a model that must wait
+        for counts, `streams` goes by counts.
         Whole steps of 64 robots took it a quarter of the time of steps ahead of counts, since each launch takes 4 us
         (benchmarks/results/pauses_apart_h200.json).
         """
-        if executor == "streams" and (by_islands or options.get("completion") == "polling"):
+        if executor == "streams" and (waits or options.get("completion") == "polling"):
             return "counted"
         if executor in ("graph-cached", "streams") and options.get("record", "off") == "off":
             return "whole"

@@ -184,17 +184,17 @@ class HostBackend:
             raise ValueError(f"executor {name!r} cannot run on backend 'host'; choose one of {', '.join(_EXECUTORS)}")
         return {"device": "host", "window": max(32, 4 * num_shards)}
 
-    def executor_for(self, by_islands: bool) -> str:
+    def executor_for(self, waits: bool) -> str:
         """`threads`, since no other executor uses more than one core."""
         return "threads"
 
-    def candidates(self, by_islands: bool, num_shards: int) -> Candidates:
+    def candidates(self, waits: bool, num_shards: int) -> Candidates:
         """`threads` or `serial`. Serial is faster if a step takes less time than waking another core."""
         if num_shards == 1:
             return Candidates(("serial",), "all worlds are in one shard, of which nothing can run at once")
         return Candidates(("threads", "serial"), "")
 
-    def emission(self, executor: str, options: Mapping[str, Any], by_islands: bool) -> str:
+    def emission(self, executor: str, options: Mapping[str, Any], waits: bool) -> str:
         """Whole steps, unless calls are recorded, simulated or shuffled one by one."""
         recorded = options.get("record", "off") != "off"
         return "counted" if recorded or executor in ("shuffled", "simulated") else "whole"

@@ -18,7 +18,7 @@ class BoundLaunch(NamedTuple):
 
     Attributes:
         call: the call, for any number of units.
-        units: number of worlds of the shard; number of columns for a scan.
+        units: number of worlds of the shard, or the most islands; number of columns for a scan.
         counted: the count that gives the number of units instead; None if `units` gives it.
     """
 
@@ -67,7 +67,8 @@ def bind(evaluation: Evaluation, over_worlds: CallFactory, over_islands: Sequenc
             continue
         kernel = item.kernel
         made[kernel] = factory_of(item).make(item, evaluation.stored, evaluation.scalars)
-        units = columns_of(kernel) if kernel.unit == "column" else over_worlds.shard.size
+        worlds = over_worlds.shard.size
+        units = columns_of(kernel) if kernel.unit == "column" else worlds * item.most_of_a_world
         bound.append(BoundLaunch(made[kernel], units, item.counted))
     return tuple(bound)
 

@@ -196,6 +196,7 @@ class CallFactory:
         """Scalar arguments of a scan."""
         shard, store = self.shard, self._store
         rooms = {"contact_capacity": store.contacts, "row_capacity": store.rows}
+        rooms |= {f"{space}_capacity": arenas for space, arenas in store.islands.items()}
         values: dict[str, Any] = {"begin": shard.begin, "shard_size": shard.size}
         values |= {name: arenas[shard.index_in_group].capacity_argument for name, arenas in rooms.items()}
         return [values[name] for name in kernel.scalars]

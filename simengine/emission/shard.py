@@ -37,7 +37,8 @@ from simengine.emission.step_calls import StepCalls
 from simengine.emission.store import GroupStore
 from simengine.emission.whole import WholeStep, whole_step
 from simengine.plan.evaluation import only_for
-from simengine.state.fields import COLUMNS, FIELDS
+from simengine.state.fields import COLUMNS, FIELDS, NUM_SUMS, PROGRESS
+from simengine.state.island_fields import COLUMN_OF_ARENA
 from simengine_scheduler import AwaitCounts, CudaLaunch, FixedList, HostLaunch, KernelCall
 from simengine_scheduler.core import Emitter
 from simengine_scheduler.core.calls import Item
@@ -61,8 +62,7 @@ class ShardEmitter:
         factory: as given.
         shard: as given.
         evaluations: number of evaluations in a step.
-        can_go_ahead: whether steps may be issued ahead of counts. Models with islands cannot, since islands are counted
-            too.
+        can_go_ahead: whether steps may be issued ahead of counts.
         bad: its first entry is the number of worlds that were stopped, at the latest count. After whole steps it is one
             if there is such a world, until `count_call` has run.
         has_step_kernel: whether a kernel can make whole steps. Its steps use no arenas, so none is ever missing.
@@ -95,7 +95,7 @@ class ShardEmitter:
         self._next_steps: dict[bool, tuple[FixedList, list[EmittedCall]]] = {}
         self._lists: dict[tuple[frozenset[str], int, bool, bool], tuple[FixedList, list[EmittedCall]]] = {}
         self._progress = memoryview(store.progress_host[shard.index_in_group])
-        self._passed: tuple[int, int] = (0, 0)
+        self._passed: list[int] = [0] * (len(PROGRESS) if store.model.has_islands else 2 * NUM_SUMS)
         self._note_passed()
 
     @property
@@ -179,11 +179,10 @@ class ShardEmitter:
         return [self._controlled(calls, number, rounds) for number, calls in enumerate(steps)]
 
     def _step_ahead(self, keep: frozenset[str]) -> list[KernelCall]:
-        integrator, worlds = self._store.model.opt_integrator, self.shard.size
-        calls = []
+        integrator, calls = self._store.model.opt_integrator, []
         for rk_stage in range(self.evaluations):
             bound = self._evaluation(integrator, rk_stage, self._plan.wanted_of(keep, rk_stage), True)
-            calls += [item.call.sized(worlds) for item in bound if isinstance(item, BoundLaunch)]
+            calls += [item.call.sized(item.units) for item in bound if isinstance(item, BoundLaunch)]
         return calls
 
     def _controlled(self, calls: Sequence[KernelCall], number: int, rounds: int) -> list[KernelCall]:
@@ -249,7 +248,7 @@ class ShardEmitter:
             wanted: derived fields that it stores.
         """
         bound = self._evaluation_of_chosen(wanted, True)
-        return FixedList(item.call.sized(self.shard.size) for item in bound if isinstance(item, BoundLaunch))
+        return FixedList(item.call.sized(item.units) for item in bound if isinstance(item, BoundLaunch))
 
     @property
     def count_call(self) -> KernelCall | None:
@@ -282,16 +281,23 @@ class ShardEmitter:
             totals = self._totals.tolist()
             self._store.arena("contact", self.shard.index_in_group).reserve(totals[COLUMNS.index("ncon")])
             self._store.arena("row", self.shard.index_in_group).reserve(totals[COLUMNS.index("nefc")])
+            self._make_room_for_islands()
             self._store.array("progress")[self.shard.index_in_group, :2] = 0
         return passed
 
+    def _make_room_for_islands(self) -> None:
+        """Make room for the islands of the latest count. If rows did not fit, they are of an evaluation before it."""
+        place, store = self.shard.index_in_group, self._store
+        for space, arenas in store.islands.items():
+            arenas[place].reserve(int(store.island_totals_host[place, COLUMN_OF_ARENA[space]]))
+
     def _note_passed(self) -> tuple[int, bool]:
         """The number of evaluations that fitted the arenas since the last call, and whether the latest did not fit."""
-        contacts_full, rows_full, contacts, rows = self._progress.tolist()
-        before, self._passed = self._passed, (contacts, rows)
+        before, self._passed = self._passed, self._progress[: len(self._passed)].tolist()
+        counters = zip(self._passed[NUM_SUMS:], before[NUM_SUMS:], strict=True)
         # the counters on the device wrap around at 2^32
-        passed = min((contacts - before[0]) % 2**32, (rows - before[1]) % 2**32)
-        return passed, bool(contacts_full or rows_full)
+        passed = min((count - last) % 2**32 for count, last in counters)
+        return passed, any(self._passed[:NUM_SUMS])
 
     def forward(self) -> Iterator[Item]:
         """Emit one evaluation that stores every field and does not integrate: MuJoCo's `mj_forward`."""

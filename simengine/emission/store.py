@@ -61,7 +61,7 @@ class Arena:
         self.buffers: dict[str, Buffer] = {}
         worlds = store.bounds[shard + 1] - store.bounds[shard]
         self._most = most_entries(store.model, space, worlds)
-        self._grow(first_entries(store.model, space, worlds, store.plan.issue.is_ahead))
+        self._grow(first_entries(store.model, space, worlds, store.plan.goes_ahead))
 
     def reserve(self, need: int) -> None:
         """Raise the capacity to at least `need` entries. The contents are lost if the arena grows."""

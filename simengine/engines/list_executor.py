@@ -51,7 +51,7 @@ class ListExecutor:
         candidates: tuple[str, ...] = (issuing.executor,)
         name = issuing.executor
         if self._asked[0] == "auto":
-            candidates, self._reason = self._backend.candidates(issuing.by_islands, shards)
+            candidates, self._reason = self._backend.candidates(issuing.waits, shards)
             name = candidates[0] if len(candidates) == 1 else "auto"
         self._options = {**self._backend.executor_options(name, shards), **self._chosen}
         wanted = name, {"candidates": "+".join(candidates), **self._options}

@@ -14,7 +14,7 @@ from simengine.model.pair_types import PAIR_TYPES, PAIRS, PairType
 from simengine.model.pairs import POLYTOPE_WORDS
 from simengine.model.sensors import CONTACT_REDUCTIONS, MAX_SENSOR_DIM, SENSORS, sensor_code
 from simengine.model.table import TABLE_BY_NAME
-from simengine.state.fields import COLUMNS, NUM_CLASSES, NUM_COLUMNS, NUM_SUMS, ROW_CLASSES, STATUS
+from simengine.state.fields import COLUMNS, NUM_CLASSES, NUM_COLUMNS, NUM_SUMS, PROGRESS, ROW_CLASSES, STATUS
 from simengine.state.island_fields import (
     FACTOR_SIDE,
     HUGE_ISLANDS,
@@ -62,6 +62,8 @@ def constants() -> str:
         "COLUMN_BAD": COLUMNS.index("bad"),
         "NUM_ISLAND_COLUMNS": len(ISLAND_COLUMNS),
         "NUM_ISLAND_CLASSES": NUM_ISLAND_CLASSES,
+        "COLUMN_ISLANDS": ISLAND_COLUMNS.index("islands"),
+        "PROGRESS_ISLANDS": PROGRESS.index("islands_passed"),
         "COLUMN_ISLAND_M": ISLAND_COLUMNS.index("island_M"),
         "COLUMN_ISLAND_J": ISLAND_COLUMNS.index("island_J"),
         "NUM_PAIR_COLUMNS": len(PAIR_COLUMNS),

@@ -7,11 +7,11 @@ from functools import lru_cache
 from simengine.kernels.kernel import Kernel
 from simengine.model.model_table import ModelTable
 from simengine.plan import catalogue
-from simengine.plan.islands import island_solution
+from simengine.plan.islands import island_solution, most_dense_dofs
 from simengine.plan.pairs import PAIR_KERNELS
 from simengine.plan.stages import CONSTRAINT
 from simengine.state.field import Field
-from simengine.state.fields import FIELDS
+from simengine.state.fields import FIELDS, ISLAND_ARENAS, PAIR_ARENAS, padded
 from simengine.state.pair_fields import PAIR_SPARE, PAIRS_A_SLICE
 
 _FIRST_CAPACITY = 64  # entries that an arena starts with, at least
@@ -59,12 +59,29 @@ def first_entries(model: ModelTable, space: str, worlds: int, ahead: bool) -> in
     Arenas for steps ahead of counts start large, since such steps have to be repeated by counts if an arena is too
     small.
     """
-    if not ahead or space not in ("contact", "row") or model.has_islands:
+    if not ahead or space in PAIR_ARENAS:
         return _FIRST_CAPACITY
+    if space in ISLAND_ARENAS:
+        rows = first_entries(model, "row", worlds, ahead) // worlds
+        return max(_FIRST_CAPACITY, worlds * _first_of_islands(model, rows)[space])
     most = most_entries(model, space, worlds)
     assert most is not None
     each = _AHEAD_A_WORLD[space] + (_usual_rows(model) if space == "row" else 0)
     return max(_FIRST_CAPACITY, min(most, max(worlds * each, _AHEAD_CAPACITY // worlds * worlds)))
+
+
+def _first_of_islands(model: ModelTable, rows: int) -> dict[str, int]:
+    """Entries that each arena of islands has for a world with so many rows.
+
+    There is room for islands of any size, with four rows between two blocks, as those of a contact.
+    """
+    dense, between = most_dense_dofs(model, model.nv), model.sizes["nwidest"] ** 2
+    return {
+        "island": model.sizes["nblock"],
+        "island_M": -(-model.nv * dense // 4) + model.sizes["nblock"],
+        "island_J": rows * max(padded(dense), model.sizes["nJ"]) // 4,
+        "island_H": -(-(3 * model.nM + between * rows // 4) // 4),
+    }
 
 
 def _usual_rows(model: ModelTable) -> int:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from simengine.kernels.kernel import Kernel
 from simengine.model.pair_types import PAIR_TYPES
 from simengine.plan import catalogue
-from simengine.plan.islands import by_block, for_large, island_classes, island_solution
+from simengine.plan.islands import by_block, for_large, island_solution, most_islands
 from simengine.plan.pairs import PAIR_KERNELS
 from simengine.plan.selection import Selection, fields_needed
 from simengine.plan.stages import INTEGRATORS, SOLVERS, UNCONSTRAINED
@@ -25,8 +25,8 @@ from simengine.plan.variants import (
     with_matrix_rows,
     without_cones,
 )
-from simengine.state.fields import COLUMNS, FIELD, ISLAND_ARENAS, NUM_CLASSES, PAIR_ARENAS, ROW_CLASSES
-from simengine.state.island_fields import ISLAND_COLUMNS, LARGE_ISLANDS, NUM_ISLAND_CLASSES
+from simengine.state.fields import COLUMNS, FIELD, NUM_CLASSES, PAIR_ARENAS, ROW_CLASSES
+from simengine.state.island_fields import COLUMN_OF_ARENA, ISLAND_COLUMNS, LARGE_ISLANDS
 from simengine.state.pair_fields import PAIR_COLUMNS
 
 _CLASS_COLUMNS = (*(f"rows_{bound}" for bound in ROW_CLASSES), "rows_more")
@@ -72,6 +72,7 @@ class Launch(NamedTuple):
         nrow: largest number of constraint rows of a world in the launch; 0 if the rows are stored in the arena.
         suffix: added to the kernel's name in traces.
         island_class: size class of the islands; None if the units are not islands.
+        most_of_a_world: the most units of a world.
         ahead: whether it may be issued ahead of counts. It then does nothing if an arena is too small.
     """
 
@@ -81,6 +82,7 @@ class Launch(NamedTuple):
     nrow: int = 0
     suffix: str = ""
     island_class: int | None = None
+    most_of_a_world: int = 1
     ahead: bool = False
 
     @property
@@ -296,13 +298,10 @@ def _in_two_classes(selection: Selection, of: Callable[[Kernel, str, int, int, s
 
 def _by_islands(selection: Selection) -> Launches:
     """Rows, the count of islands, and the solution island by island."""
-    table = "island_totals_host"
+    table, ahead = "island_totals_host", selection.ahead
     constraint, islands, scan, gather, *solver, scatter = island_solution(selection.model)
-    classes = island_classes(selection.model)
-    needs = (
-        (ISLAND_ARENAS[0], Count(table, 0, NUM_ISLAND_CLASSES)),
-        *((space, Count(table, NUM_ISLAND_CLASSES + i)) for i, space in enumerate(ISLAND_ARENAS[1:])),
-    )
+    most = most_islands(selection.model)
+    needs = tuple((space, Count(table, column)) for space, column in COLUMN_OF_ARENA.items())
 
     def of_class(kernel: Kernel, c: int) -> Launch:
         if c == LARGE_ISLANDS - 2:  # of more rows than a warp has lanes
@@ -310,18 +309,20 @@ def _by_islands(selection: Selection) -> Launches:
         if c == LARGE_ISLANDS - 1:  # of more rows than two in each lane
             kernel = with_block_rows(kernel, selection.block_rows)
         suffix = ISLAND_COLUMNS[c].removeprefix("islands")
-        return Launch(kernel, Count(table, c), Listed("", "island class", c), suffix=suffix, island_class=c)
+        islands = Listed("", "island class", c)
+        return Launch(kernel, Count(table, c), islands, 0, suffix, c, most[c], ahead=ahead)
 
     def by_class(kernel: Kernel) -> Launches:
         if kernel.unit != "island":
-            return (Launch(kernel),)
+            return (Launch(kernel, ahead=ahead),)
         large = for_large(kernel)
         forms = (*[kernel] * LARGE_ISLANDS, large, large)
-        return tuple(of_class(form, c) for c, form in enumerate(forms) if form and c in classes)[::-1]
+        return tuple(of_class(form, c) for c, form in enumerate(forms) if form and most[c])[::-1]
 
     solve = (by_class(kernel) for kernel in solver if kernel.unit != "large island")
     return (
-        *(Launch(constraint), Launch(islands), Launch(scan), Await(scan, needs), Launch(gather)),
+        *(Launch(kernel, ahead=ahead) for kernel in (constraint, islands, scan)),
+        *(Await(scan, needs), Launch(gather, ahead=ahead)),
         *(launch for launches in solve for launch in launches),
-        Launch(scatter),
+        Launch(scatter, ahead=ahead),
     )

@@ -32,7 +32,13 @@ from simengine.plan.pairs import PAIR_KERNELS
 from simengine.plan.stages import INTEGRATORS
 from simengine.plan.variants import MATRIX_SIZES, with_block_rows, with_contact_parameters, with_matrix_rows
 from simengine.state.fields import FIELD, entry_shape
-from simengine.state.island_fields import HUGE_ISLANDS, ISLAND_CLASSES, LARGE_ISLANDS, MOST_LARGE_DOFS
+from simengine.state.island_fields import (
+    HUGE_ISLANDS,
+    ISLAND_CLASSES,
+    LARGE_ISLANDS,
+    MOST_LARGE_DOFS,
+    NUM_ISLAND_CLASSES,
+)
 
 
 @cache
@@ -171,15 +177,21 @@ def most_dense_dofs(model: ModelTable, bound: int) -> int:
     return max((n for n in island_dofs(model) if n <= most), default=0)
 
 
-def island_classes(model: ModelTable) -> frozenset[int]:
-    """The size classes of the islands that a state can have, as `island_class` of blocks.cuh tells them."""
+def most_islands(model: ModelTable) -> tuple[int, ...]:
+    """At least as many islands of each size class as a state can have, by `island_class` of blocks.cuh.
+
+    All islands of a class may have as few dofs as one of them can have.
+    """
 
     def class_of(dofs: int) -> int:
         if dofs > model.large_island:
             return LARGE_ISLANDS if dofs <= MOST_LARGE_DOFS else HUGE_ISLANDS
         return next((c for c, bound in enumerate(ISLAND_CLASSES) if dofs <= bound), LARGE_ISLANDS - 1)
 
-    return frozenset(map(class_of, island_dofs(model)))
+    fewest: dict[int, int] = {}
+    for dofs in island_dofs(model):
+        fewest.setdefault(class_of(dofs), dofs)
+    return tuple(model.nv // fewest[c] if c in fewest else 0 for c in range(NUM_ISLAND_CLASSES))
 
 
 def island_solution(model: ModelTable) -> tuple[Kernel, ...]:

@@ -50,18 +50,23 @@ class Issuing(NamedTuple):
         executor: name of the executor: the one asked for, or the one that is most likely the fastest.
         emission: "counted", "ahead", "whole", "stages" or "stages-ahead".
         issue: how calls are issued with this emission on the backend.
-        by_islands: whether some model is solved island by island.
+        waits: whether some model must wait for counts.
     """
 
     executor: str
     emission: str
     issue: Issue
-    by_islands: bool
+    waits: bool
 
     @property
     def by_stages(self) -> bool:
         """Whether each stage has a kernel of its own."""
         return self.emission in _BY_STAGES
+
+
+def waits_for_counts(model: ModelTable) -> bool:
+    """Whether steps of a model must wait for counts: pairs that a broadphase finds are counted, and have no bound."""
+    return model.finds_pairs
 
 
 def decide_issuing(
@@ -76,10 +81,10 @@ def decide_issuing(
         emission: one of `EMISSIONS`; "auto" lets the backend choose.
         options: options of the executor.
     """
-    by_islands = any(model.has_islands for model in models)
-    chosen = backend.executor_for(by_islands) if executor == "auto" else executor
+    waits = any(map(waits_for_counts, models))
+    chosen = backend.executor_for(waits) if executor == "auto" else executor
     if emission == "auto":
-        emission = backend.emission(chosen, options, by_islands)
+        emission = backend.emission(chosen, options, waits)
     whole = Issue.STEP_KERNEL if backend.name == "cuda" else Issue.PROGRAM
     issue = whole if emission == "whole" else _BY_STAGES.get(emission) or Issue(emission)
-    return Issuing(chosen, emission, issue.under(chosen), by_islands)
+    return Issuing(chosen, emission, issue.under(chosen), waits)

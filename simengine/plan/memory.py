@@ -129,7 +129,7 @@ def footprint(plan: StepPlan, wanted: frozenset[str]) -> Footprint:
         plan: plan of the group.
         wanted: derived fields that must be valid after a step. `forward` stores every field and takes more.
     """
-    model, ahead = plan.model, plan.issue.is_ahead
+    model, ahead = plan.model, plan.goes_ahead
     kernels: dict[str, Kernel] = {}
     used = set(INTEGRATION_STATE)
     of_steps = 0
@@ -139,10 +139,10 @@ def footprint(plan: StepPlan, wanted: frozenset[str]) -> Footprint:
         of_steps = plan.word * plan.step_memory.in_global.words
     if plan.step_kernel is None or wanted:
         for size in set(plan.shard_sizes):
-            for evaluation in plan.step(size, wanted, ahead and plan.can_go_ahead):
+            for evaluation in plan.step(size, wanted, ahead):
                 kernels.update((kernel.name, kernel) for kernel in evaluation.kernels)
                 used.update(_touched(evaluation))
-    if not ahead or not plan.can_go_ahead:
+    if not ahead:
         used.discard("progress")
     fields = [FIELD[name] for name in used]
 

@@ -21,7 +21,7 @@ from simengine.physics.solvers.solve_pgs import SOLVE_PGS
 from simengine.plan.catalogue import SCAN_KERNEL
 from simengine.plan.evaluation import Evaluation, Launch, plan_evaluation
 from simengine.plan.islands import most_dense_dofs
-from simengine.plan.issue import Issue, Issuing
+from simengine.plan.issue import Issue, Issuing, waits_for_counts
 from simengine.plan.scratch import lanes_of_islands, lanes_of_world, scratch_plan, works_in_blocks
 from simengine.plan.selection import (
     FEWEST_ENTRIES_OF_A_BLOCK,
@@ -83,8 +83,17 @@ class StepPlan:
 
     @property
     def can_go_ahead(self) -> bool:
-        """Whether steps may be issued ahead of counts. Models with islands cannot, since islands are counted too."""
-        return not self.model.has_islands
+        """Whether steps may be issued ahead of counts.
+
+        No worker of the executor `device` can have the bodies of large islands beside those of worlds.
+        """
+        by_workers = self.issuing.executor == "device" and self.model.has_islands
+        return not by_workers and not waits_for_counts(self.model)
+
+    @property
+    def goes_ahead(self) -> bool:
+        """Whether steps that are issued kernel by kernel go ahead of counts."""
+        return self.issue.is_ahead and self.can_go_ahead
 
     @property
     def evaluations(self) -> int:
@@ -218,7 +227,7 @@ class StepPlan:
 
     def kernels(self, wanted: frozenset[str]) -> tuple[Kernel, ...]:
         """Kernels that the kernel lists of the group's steps launch, each once."""
-        ahead = self.issue.is_ahead and self.can_go_ahead
+        ahead = self.goes_ahead
         evaluations = [e for size in set(self.shard_sizes) for e in self.step(size, wanted, ahead)]
         return tuple(dict.fromkeys(kernel for evaluation in evaluations for kernel in evaluation.kernels))
 
@@ -226,7 +235,7 @@ class StepPlan:
         """What steps without wanted fields need compiled, each once."""
         if self.step_kernel is not None:
             return tuple(Build(kernel, self.lanes) for kernel in (self.step_kernel, SCAN_KERNEL))
-        ahead = self.issue.is_ahead and self.can_go_ahead
+        ahead = self.goes_ahead
         evaluations = (e for size in set(self.shard_sizes) for e in self.step(size, frozenset(), ahead))
         launches = (item for evaluation in evaluations for item in evaluation.launches if isinstance(item, Launch))
         return tuple(dict.fromkeys(Build(item.kernel, self._lanes_of(item)) for item in launches))

@@ -29,7 +29,7 @@ from simengine.model.table import resolve
 from simengine.state.field import Field
 from simengine.state.field import of_block as _b
 from simengine.state.field import of_world as _w
-from simengine.state.island_fields import ISLAND_COLUMNS, ISLAND_FIELDS, LARGE_ISLAND_FIELDS
+from simengine.state.island_fields import COLUMN_OF_ARENA, ISLAND_COLUMNS, ISLAND_FIELDS, LARGE_ISLAND_FIELDS
 from simengine.state.pair_fields import PAIR_COLUMNS, PAIR_FIELDS
 
 # Size classes of the solver: the most constraint rows of a world in each class. One more class has no bound; its rows
@@ -53,8 +53,12 @@ NUM_COLUMNS = len(COLUMNS)
 NUM_SUMS = 2
 
 # Progress of a shard whose steps are issued before their counts are known: whether its latest contacts and rows exceed
-# the capacity of their arenas, and how many evaluations did not.
-PROGRESS: tuple[str, ...] = ("contacts_full", "rows_full", "contacts_passed", "rows_passed")
+# the capacity of their arenas, and how many evaluations did not; and how many did not exceed those of each arena of
+# islands. Where one of these is too small, rows are full, too.
+PROGRESS: tuple[str, ...] = (
+    *("contacts_full", "rows_full", "contacts_passed", "rows_passed"),
+    *("islands_passed", "island_M_passed", "island_J_passed", "island_H_passed"),
+)
 
 # The columns of each space that has columns.
 COLUMNS_OF: dict[str, tuple[str, ...]] = {
@@ -63,7 +67,7 @@ COLUMNS_OF: dict[str, tuple[str, ...]] = {
     "progress": PROGRESS,
     **dict.fromkeys(("island_column", "island_shard"), ISLAND_COLUMNS),
 }
-ISLAND_ARENAS: tuple[str, ...] = ("island", "island_M", "island_J", "island_H")
+ISLAND_ARENAS: tuple[str, ...] = tuple(COLUMN_OF_ARENA)
 PAIR_ARENAS: tuple[str, ...] = ("pair", "slot", "slice")
 
 # The field with the address of a world's part of an arena, by space.

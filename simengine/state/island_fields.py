@@ -7,8 +7,8 @@ from simengine.state.field import of_block as _b
 
 # Islands are solved in size classes by their dofs: dense problems up to each bound; dense problems with more dofs; and
 # large and huge islands, which have sparse matrices and differ in their number of lanes. Columns that `islands` counts
-# per world: the islands of each class, and the pieces of four words of dense inertia matrices, of Jacobians, and of the
-# Hessians of large islands.
+# per world: the islands of each class, all islands, and the pieces of four words of dense inertia matrices, of
+# Jacobians, and of the Hessians of large islands.
 ISLAND_CLASSES: tuple[int, ...] = (8, 16, 32, 64)
 LARGE_ISLANDS, HUGE_ISLANDS = len(ISLAND_CLASSES) + 1, len(ISLAND_CLASSES) + 2
 NUM_ISLAND_CLASSES = len(ISLAND_CLASSES) + 3
@@ -21,8 +21,13 @@ MOST_FACTORED_BLOCKS, MOST_BLOCKS_OF_FACTOR = 64, 320
 these factors fit the shared memory of a multiprocessor."""
 ISLAND_COLUMNS: tuple[str, ...] = (
     *(f"islands_{bound}" for bound in ISLAND_CLASSES),
-    *("islands_more", "islands_large", "islands_huge", "island_M", "island_J", "island_H"),
+    *("islands_more", "islands_large", "islands_huge", "islands", "island_M", "island_J", "island_H"),
 )
+COLUMN_OF_ARENA: dict[str, int] = {
+    "island": ISLAND_COLUMNS.index("islands"),
+    **{space: ISLAND_COLUMNS.index(space) for space in ("island_M", "island_J", "island_H")},
+}
+"""The column with the entries that each arena of islands needs."""
 ISLAND_RECORD, RECORD_ROWS, RECORD_BLOCKS = 12, 2, 9
 """Words of an island's record, and the indices of its numbers of rows and of blocks."""
 

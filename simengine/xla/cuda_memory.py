@@ -18,6 +18,7 @@ from simengine.engines.list_engine import ListEngine
 from simengine.errors import BackendError
 from simengine.model.blob import field_offsets
 from simengine.model.model_table import ModelTable
+from simengine.state.fields import PROGRESS
 from simengine.xla import structures
 from simengine.xla.calls import Call, registered
 from simengine.xla.invweights import WeightsCall
@@ -124,7 +125,8 @@ def _module() -> Any:
     """The kernels that copy, in the cache of kernels of CuPy."""
     import cupy
 
-    return cupy.RawModule(code=(Path(__file__).parent / "copies.cu").read_text())
+    code = (Path(__file__).parent / "copies.cu").read_text()
+    return cupy.RawModule(code=code, options=(f"-DPROGRESS_WORDS={len(PROGRESS)}",))
 
 
 def _field(array: Any, first: int = 0, number: int | None = None) -> structures.Field:

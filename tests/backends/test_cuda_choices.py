@@ -12,7 +12,7 @@ BACKEND = object.__new__(CudaBackend)  # without a look for a device
 
 
 @pytest.mark.parametrize(
-    ("executor", "options", "by_islands", "emission"),
+    ("executor", "options", "waits", "emission"),
     [
         ("graph-cached", {}, False, "whole"),
         ("graph-cached", {"record": "off"}, True, "whole"),
@@ -27,8 +27,8 @@ BACKEND = object.__new__(CudaBackend)  # without a look for a device
         ("graph", {}, False, "counted"),
     ],
 )
-def test_emission(executor: str, options: dict[str, Any], by_islands: bool, emission: str) -> None:
-    assert BACKEND.emission(executor, options, by_islands) == emission
+def test_emission(executor: str, options: dict[str, Any], waits: bool, emission: str) -> None:
+    assert BACKEND.emission(executor, options, waits) == emission
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ def test_the_footprint_is_what_a_step_allocates(name: str, dtype: str, emission:
         worlds = store.bounds[shard + 1] - store.bounds[shard]
         each = sum(int(array.nbytes) for array in arena.arrays.values()) // arena.capacity
         assert space not in ("contact", "row") or each == getattr(needs, space)
-        grown += each * (arena.capacity - first_entries(store.model, space, worlds, store.plan.issue.is_ahead))
+        grown += each * (arena.capacity - first_entries(store.model, space, worlds, store.plan.goes_ahead))
     assert engine.nbytes() - grown == needs.at_first
     assert engine.nbytes() <= needs.at_most or store.islands
 

@@ -73,7 +73,7 @@ def test_what_would_take_much_memory_is_stepped_by_lists() -> None:
     """More than 256 MiB to work in, for all worlds of a group."""
     model, backend = gymnasium("ant"), GpuOnPaper()
 
-    issuing = Issuing("serial", "whole", Issue.STEP_KERNEL, by_islands=False)
+    issuing = Issuing("serial", "whole", Issue.STEP_KERNEL, waits=False)
 
     def plan(worlds: int) -> StepPlan:
         return plan_step(model, worlds, backend, "float32", issuing, 1, [worlds])

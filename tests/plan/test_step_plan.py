@@ -13,7 +13,7 @@ from simengine.model import ModelTable, load_table
 from simengine.physics.stage import Form
 from simengine.plan.evaluation import Await, Launch, only_for
 from simengine.plan.every_kernel import all_kernels
-from simengine.plan.islands import most_dense_dofs
+from simengine.plan.islands import most_dense_dofs, most_islands
 from simengine.plan.issue import Issue, decide_issuing
 from simengine.plan.scratch import scratch_plan, works_in_global_memory
 from simengine.plan.selection import FEW_WORLDS_BY_TWO_WARPS, MERGED_WORLDS
@@ -71,12 +71,25 @@ def test_on_the_host_a_whole_step_is_a_program() -> None:
         assert decide_issuing([model_of("ant")], HostBackend(), "serial", emission, {}).issue is issue
 
 
-def test_islands_are_not_stepped_ahead_of_their_counts() -> None:
-    plan = on_gpu("heap", 64, emission="ahead")
+def test_steps_by_islands_go_ahead_of_counts_unless_pairs_are_found_or_workers_run_them() -> None:
+    assert on_gpu("heap", 64, "graph-cached").facts()["issue"] == "ahead"
+    plan = on_gpu("heap", 64, "device")
     assert not plan.can_go_ahead
     assert plan.facts()["issue"] == "counted"
     waits = [item.scan.name for item in plan.step(64, NOTHING, False)[0].launches if isinstance(item, Await)]
     assert waits == ["scan", "only_scan_islands"]
+    model, gpu = load_table(pile_xml(80, "sphere")), GpuOnPaper()
+    issuing = decide_issuing([model], gpu, "streams", "ahead", {})
+    assert issuing.waits
+    assert not plan_step(model, 8, gpu, "float32", issuing, shards=1).can_go_ahead
+
+
+def test_launches_ahead_have_room_for_the_most_islands() -> None:
+    """Of ten free bodies, nobody knows which touch: there are at most ten islands, or five of two bodies, and so on."""
+    model = GpuOnPaper().form_of(load_table(pile_xml(10, "mixed")), "float32")
+    assert most_islands(model) == (10, 5, 3, 0, 0, 1, 0)
+    with_arms = GpuOnPaper().form_of(load_table(touching_arms(3)), "float32")
+    assert sum(most_islands(with_arms)) > 3
 
 
 @pytest.mark.parametrize("name", ["ant", "rubble", "heap"])

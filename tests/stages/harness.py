@@ -22,7 +22,7 @@ from simengine.model.blob import pack_models
 from simengine.plan.every_kernel import all_kernels
 from simengine.plan.tiles import COUNTING_KERNELS, REST_KERNELS, TILED_KERNELS
 from simengine.state.field import Field
-from simengine.state.fields import COLUMNS_OF, FIELD, FIELDS, entry_shape
+from simengine.state.fields import COLUMNS_OF, FIELD, FIELDS, ISLAND_ARENAS, entry_shape
 from simengine.state.pair_fields import PAIR_COLUMNS
 from tests.stages.units import one_lane_source
 
@@ -185,7 +185,7 @@ def arguments(
         values = {
             "begin": FRONT,
             "shard_size": memory.num_worlds,
-            **dict.fromkeys(("contact_capacity", "row_capacity"), ROOM),
+            **dict.fromkeys((f"{space}_capacity" for space in ("contact", "row", *ISLAND_ARENAS)), ROOM),
         }
         return [*fields, *(values[n] for n in kernel.scalars)]
     head: list[Argument] = [memory.header, Pointer("model_ints"), Pointer("model_reals")]

@@ -117,7 +117,7 @@ DEVICE void measure_hessians(const Model& m, int nefc, const int* efc_block, con
   lane_sync();
 }
 
-// (5) what the solver needs: number of islands of each size class, and size of their matrices in pieces of four words.
+// (5) what the solver needs: number of islands of each size class, and entries of all in each arena.
 DEVICE void count_islands(const Model& m, int islands, const int* island_size, int* island_counts, int shard_size) {
   ROLLED for (int column = 0; column < NUM_ISLAND_COLUMNS; ++column) {
     int sum = 0;

@@ -2,6 +2,7 @@
 
 from simengine.physics.constraints.constraint_general import CONSTRAINT_GENERAL
 from simengine.physics.stage import Form, Stage
+from simengine.state.fields import ISLAND_ARENAS
 
 CONSTRAINT_BLOCKS = Stage(
     name="constraint_blocks",
@@ -27,7 +28,8 @@ SCAN_ISLANDS = Stage(
     name="scan_islands",
     reads=("island_counts",),
     writes=("island_adr", "island_totals", "island_totals_host"),
-    scalars=("begin", "shard_size"),
+    updates=("progress", "progress_host"),
+    scalars=("begin", "shard_size", *(f"{space}_capacity" for space in ISLAND_ARENAS)),
     flops=2,
 )
 GATHER = Stage(

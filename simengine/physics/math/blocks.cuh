@@ -241,11 +241,12 @@ DEVICE int island_class(const Model& m, int n) {
   return index;
 }
 
-// How many pieces of four words an island takes in an arena: that of its inertia, of its Jacobian, or of its Hessian by
-// blocks, as `column` says. `size` is its entry of island_size.
+// How many entries an island takes in an arena: one record, or pieces of four words of its inertia, of its Jacobian, or
+// of its Hessian by blocks, as `column` says. `size` is its entry of island_size.
 DEVICE int island_pieces(const Model& m, int column, const int* size) {
   const int n = size[0], rows = size[1];
   const bool large = is_large(m, n);
+  if (column == COLUMN_ISLANDS) return 1;
   if (column == COLUMN_ISLAND_M) return large ? 0 : (n * n + 3) / 4;
   if (column == COLUMN_ISLAND_J) return rows * (large ? m.nJ() / 4 : (n + 3) / 4);
   return large ? size[3] : 0;

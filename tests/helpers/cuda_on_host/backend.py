@@ -95,13 +95,13 @@ class FiberBackend(HostBackend):
         """Those of the host."""
         return {"device": "host", "window": 32}
 
-    def executor_for(self, by_islands: bool) -> str:
+    def executor_for(self, waits: bool) -> str:
         """`serial`, since the programs of kernels have state of their own."""
         return "serial"
 
-    def emission(self, executor: str, options: Mapping[str, Any], by_islands: bool) -> str:
-        """As the class says; steps by islands wait for counts."""
-        return "counted" if by_islands else self.how
+    def emission(self, executor: str, options: Mapping[str, Any], waits: bool) -> str:
+        """As the class says, unless some model must wait for counts."""
+        return "counted" if waits else self.how
 
     def shards_for(self, num_worlds: int, executor: str, emission: str, share: float = 1.0) -> int:
         """One."""

@@ -163,7 +163,7 @@ def test_every_setting_gives_the_same_bits() -> None:
 
 def test_memory_to_work_in_grows_in_its_place() -> None:
     """Kernels of large worlds work in it one after another on the GPU; calls made before must find it where it went."""
-    issuing = Issuing("serial", "counted", Issue.COUNTED, by_islands=True)
+    issuing = Issuing("serial", "counted", Issue.COUNTED, waits=True)
     store = GroupStore("heap", plan_step(load_table(heap(12)), 3, HostBackend(), "float32", issuing, shards=2))
     assert store.bounds == (0, 1, 3)
     held = store.nbytes()
