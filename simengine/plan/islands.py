@@ -144,11 +144,11 @@ def fitting(model: ModelTable, kernel: Kernel, fused: bool = False) -> tuple[Ker
     Args:
         model: model of the worlds.
         kernel: a kernel over worlds.
-        fused: whether the stages may stay in one kernel, if the model has few dofs.
+        fused: whether the stages may stay in one kernel.
     """
     if not model.has_islands:
         return (kernel,)
-    if fused and model.nv <= MOST_FUSED_DOFS and not model.finds_pairs:
+    if fused and not model.finds_pairs:
         return (in_blocks(kernel),)
     counting = (COLLISION, COLLISION_GENERAL) if model.finds_pairs else ()
     stages = (in_form(stage, Form.BLOCKS) for stage in kernel.stages if stage not in counting)

@@ -10,7 +10,7 @@ from simengine.kernels.kernel import Kernel
 from simengine.model.model_table import ModelTable
 from simengine.model.pair_types import PAIR_TYPES
 from simengine.plan import catalogue, smooth_kernels
-from simengine.plan.islands import fitting, in_blocks, island_integrator
+from simengine.plan.islands import MOST_FUSED_DOFS, fitting, in_blocks, island_integrator
 from simengine.plan.scratch import works_in_blocks
 from simengine.plan.stages import FACTOR_M, SITES
 from simengine.plan.tiles import (
@@ -113,8 +113,13 @@ class Selection:
 
     @property
     def merged(self) -> bool:
-        """Whether one launch serves all bounded size classes: the shard is small, and every launch is issued anyway."""
-        return self.ahead and not self.model.has_islands and self.worlds <= MERGED_WORLDS
+        """Whether one launch does what several do for more worlds: every launch is issued anyway.
+
+        It serves all bounded size classes, and light pair types. Stages of worlds that are solved by islands share a
+        kernel, of which a multiprocessor then has room for fewer worlds.
+        """
+        fits = not self.model.has_islands or (self.spreads_searches and not works_in_blocks(self.model))
+        return self.ahead and fits and self.worlds <= MERGED_WORLDS
 
     @property
     def tiled(self) -> bool:
@@ -285,18 +290,17 @@ class Selection:
             return ()
         before = (catalogue.ACTUATORS_BY_BLOCK,) if self.lengths_by_block else ()
         if self.moves_in_three and not model.has_adhesion:
-            return (
-                *before,
-                *smooth_kernels.smooth_in_three(model.general_smooth, model.has_fluid, self.lengths_by_block),
-            )
+            three = smooth_kernels.smooth_in_three(model.general_smooth, model.has_fluid, self.lengths_by_block)
+            return (*before, *(map(in_blocks, three) if model.has_islands else three))
         if self.lengths_by_block:
             return (*before, catalogue.SMOOTH_DRIVEN)
         kernel = smooth_kernels.smooth(model.general_smooth, model.has_fluid, model.has_adhesion)
         return self._fitting(without_inertia(kernel) if self.tiled else kernel)
 
     def _fitting(self, kernel: Kernel) -> tuple[Kernel, ...]:
-        """The kernel, or one for each of its stages; a GPU runs those of few dofs in one."""
-        return fitting(self.model, kernel, self.spreads_searches)
+        """The kernel, or one for each of its stages; a GPU runs those of few dofs, or of few worlds, in one."""
+        few_dofs = self.spreads_searches and self.model.nv <= MOST_FUSED_DOFS
+        return fitting(self.model, kernel, few_dofs or self.merged)
 
     def _sense_motion(self) -> Kernel:
         return in_blocks(catalogue.SENSE_MOTION) if self.model.has_islands else catalogue.SENSE_MOTION

@@ -17,8 +17,8 @@ from simengine.plan import islands as island_kernels
 from simengine.plan.pairs import PAIR_KERNELS
 from simengine.plan.scratch import class_bounds
 from simengine.plan.variants import variant_for
-from simengine.state.fields import COLUMNS, INTEGRATION_STATE, ISLAND_ARENAS, PAIR_ARENAS
-from simengine.state.island_fields import LARGE_ISLANDS, NUM_ISLAND_CLASSES
+from simengine.state.fields import COLUMNS, INTEGRATION_STATE, PAIR_ARENAS
+from simengine.state.island_fields import COLUMN_OF_ARENA, LARGE_ISLANDS, NUM_ISLAND_CLASSES
 from tests.stages.harness import Argument, Memory, Pointer, arguments, call
 
 ARM = """
@@ -270,6 +270,5 @@ def prepared(model: ModelTable, dtype: str, states: dict[str, np.ndarray]) -> Me
     for kernel, slots in chain(memory, upto="only_gather"):
         call(kernel, memory, slots)
     counts = memory.own("island_totals").ravel().tolist()
-    needs = (sum(counts[:NUM_ISLAND_CLASSES]), *counts[NUM_ISLAND_CLASSES:])
-    islands = dict(zip(ISLAND_ARENAS, needs, strict=True))
+    islands = {space: counts[column] for space, column in COLUMN_OF_ARENA.items()}
     return filled(Memory(model, dtype, n, sizes["contact"], sizes["row"], islands | pairs), states)
