@@ -162,7 +162,8 @@ class CallFactory:
         )
         # a world may have several islands and slices
         most = shard.size if kernel.unit == "world" and self._island_class is None else None
-        return SizedCall(call, store, extent, ahead, parts, most)
+        # islands differ in how long they take, and in warps of their own they do not wait for each other
+        return SizedCall(call, store, extent, ahead and self._island_class is None, parts, most)
 
     def _tiled(self, kernel: Kernel, touched: tuple[int, ...]) -> tuple[int, ...]:
         """The segments that a call over all worlds touches tile by tile.

@@ -40,6 +40,9 @@ def _cuda_entry(kernel: Kernel) -> str:
     blocks = f"{least}" if kernel.in_blocks else f"LANES > 32 ? 512 / LANES : {least}"
     bounds = f"__launch_bounds__(LANES > 32 ? LANES : BLOCK, {blocks})"
     place = "blockIdx.x * blockDim.y + threadIdx.y"
+    if kernel.on_islands:
+        # a launch may have room for far more islands than there are; those that are there get warps of their own
+        place = "threadIdx.y * gridDim.x + blockIdx.x"
     run = f"{kernel.name}_world({call}, world, scratch{', part' * kernel.in_parts});"
     if kernel.queued:
         work = [f"real* scratch = {own};", *from_queue(kernel, run, place)]
