@@ -37,7 +37,8 @@ def _cuda_entry(kernel: Kernel) -> str:
         far = "scratch_memory + size_t(slot) * (scratch_words + COLUMN_WORDS)"
         own = f"\n#if LANES > 32\n      {far}\n#else\n      {own}\n#endif\n  "
     least = kernel.min_blocks_per_multiprocessor
-    blocks = f"{least}" if kernel.in_blocks else f"LANES > 32 ? 512 / LANES : {least}"
+    threads = 128 * least if kernel.block_per_unit else 512  # on a multiprocessor, of units with more than a warp
+    blocks = f"{least}" if kernel.in_blocks else f"LANES > 32 ? {threads} / LANES : {least}"
     bounds = f"__launch_bounds__(LANES > 32 ? LANES : BLOCK, {blocks})"
     place = "blockIdx.x * blockDim.y + threadIdx.y"
     if kernel.on_islands:

@@ -23,6 +23,7 @@ from simengine.state.island_fields import (
     MOST_BLOCKS_OF_FACTOR,
     MOST_FACTORED_BLOCKS,
     MOST_LARGE_DOFS,
+    USUAL_BLOCKS_OF_ROW,
 )
 
 _WARP = 32
@@ -39,7 +40,7 @@ def factor_words(sizes: Mapping[str, int]) -> int:
     if sizes.get("nwidest", FACTOR_SIDE + 1) > FACTOR_SIDE or sizes["nv"] > MOST_LARGE_DOFS:
         return 0
     most = min(sizes["nblock"], MOST_FACTORED_BLOCKS)
-    blocks = min(most * (most + 1) // 2, MOST_BLOCKS_OF_FACTOR)
+    blocks = min(most * (most + 1) // 2, USUAL_BLOCKS_OF_ROW * most, MOST_BLOCKS_OF_FACTOR)
     of_order = 8 * MOST_FACTORED_BLOCKS + 4 * (MOST_FACTORED_BLOCKS + 2) + 2 * MOST_FACTORED_BLOCKS
     return FACTOR_SIDE**2 * blocks + padded(FACTOR_SIDE * most) + padded((of_order + MOST_BLOCKS_OF_FACTOR) // 4)
 

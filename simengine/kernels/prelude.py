@@ -28,6 +28,7 @@ from simengine.state.island_fields import (
     NUM_ISLAND_CLASSES,
     RECORD_BLOCKS,
     RECORD_ROWS,
+    USUAL_BLOCKS_OF_ROW,
 )
 from simengine.state.pair_fields import MAX_NEIGHBOURS, PAIR_COLUMNS, PAIR_SPARE, PAIRS_A_SLICE
 
@@ -79,6 +80,7 @@ def constants() -> str:
         "FACTOR_SIDE": FACTOR_SIDE,
         "MOST_FACTORED_BLOCKS": MOST_FACTORED_BLOCKS,
         "MOST_BLOCKS_OF_FACTOR": MOST_BLOCKS_OF_FACTOR,
+        "USUAL_BLOCKS_OF_ROW": USUAL_BLOCKS_OF_ROW,
         "ISLAND_RECORD": ISLAND_RECORD,
         "RECORD_ROWS": RECORD_ROWS,
         "RECORD_BLOCKS": RECORD_BLOCKS,

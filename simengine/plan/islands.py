@@ -57,6 +57,10 @@ _BLOCKS = {CONSTRAINT_BLOCKS: 5, GATHER: 6}
 """How many blocks of 128 threads a multiprocessor should hold of stages that would take more registers otherwise."""
 
 
+_BLOCKS_OF_LARGE = 6
+"""How many large islands a multiprocessor should hold at once. Their blocks wait for barriers most of the time."""
+
+
 def _single(stage: Stage) -> Kernel:
     """The kernel of a stage that only these worlds have. It can read the parameters that each contact stores."""
     return replace(
@@ -89,8 +93,13 @@ def for_large(kernel: Kernel) -> Kernel | None:
         return None
     large = in_form(stage, Form.LARGE)
     # A whole block solves a large island, except with PGS, which visits the rows one after another.
+    by_block = stage not in (PGS_START, PGS_DESCEND)
     return Kernel(
-        f"{large.name}_islands", (large,), unit="large island", block_per_unit=stage not in (PGS_START, PGS_DESCEND)
+        f"{large.name}_islands",
+        (large,),
+        unit="large island",
+        block_per_unit=by_block,
+        min_blocks_per_multiprocessor=_BLOCKS_OF_LARGE if by_block else 1,
     )
 
 

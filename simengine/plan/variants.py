@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 from itertools import product
@@ -14,6 +15,7 @@ from simengine.kernels.sources import stage_sources
 from simengine.model.model_table import ModelTable
 from simengine.model.pairs import FACE_CORNERS
 from simengine.physics.collision.prisms.prisms import PRISM_STAGES
+from simengine.physics.islands.solve_large import SOLVE_LARGE
 from simengine.physics.stage import Form
 from simengine.plan import catalogue
 from simengine.plan.forms import in_form
@@ -42,6 +44,9 @@ _ALONG_BRANCHES = frozenset((SOLVE_NEWTON_UNILATERAL, SOLVE_NEWTON_GENERAL, EULE
 
 _ROWS_ALONG_BRANCHES = frozenset({"efc_J", "efc_weight", "efc_D", "efc_aref", "efc_type", "efc_id", "efc_frictionloss"})
 """Fields of rows that are in memory where matrices are along branches, which fill the shared memory by themselves."""
+
+_WITH_CONES = frozenset((SOLVE_NEWTON_GENERAL, SOLVE_LARGE))
+"""Stages of Newton's method whose sources have code for elliptic cones."""
 
 _BLOCKS_ALONG_BRANCHES = 4  # of 128 threads on a multiprocessor; shared memory lets no more worlds on it
 
@@ -175,11 +180,11 @@ def with_jacobian_in_memory(kernel: Kernel) -> Kernel:
 
 @cache
 def without_cones(kernel: Kernel) -> Kernel:
-    """The kernel's variant without the code for elliptic cones, where it makes rows of every type for Newton's method.
+    """The kernel's variant without the code for elliptic cones, where it solves rows of every type by Newton's method.
 
     Of the second derivatives of a row, it has one word instead of those that mix the rows of a cone.
     """
-    if SOLVE_NEWTON_GENERAL not in kernel.stages or kernel.on_islands:
+    if not _WITH_CONES.intersection(kernel.stages):
         return kernel
     return replace(kernel, name=f"{kernel.name}_no_cones", constants=(*kernel.constants, ("HAS_CONES", 0)))
 
@@ -325,6 +330,11 @@ def without_code_for_cones() -> tuple[Kernel, ...]:
     lean = tuple(map(without_cones, (bounded, arena, with_jacobian_in_memory(bounded))))
     shaped = (form for k in lean for form in (k, along_branches(k), with_matrix_rows(k, MATRIX_SIZES[0])))
     return (*dict.fromkeys(shaped), *map(without_cones, with_warps()))
+
+
+def without_code_for_cones_of_islands(kernels: Iterable[Kernel]) -> tuple[Kernel, ...]:
+    """Those of some kernels over islands that have a variant without the code for elliptic cones, in that variant."""
+    return tuple(lean for kernel in kernels if kernel.on_islands and (lean := without_cones(kernel)) != kernel)
 
 
 def with_branches() -> tuple[Kernel, ...]:

@@ -19,6 +19,8 @@ FACTOR_SIDE = 6
 MOST_FACTORED_BLOCKS, MOST_BLOCKS_OF_FACTOR = 64, 320
 """Most blocks of dofs of an island that a GPU solves by a sparse factor, and most blocks of such a factor. Four of
 these factors fit the shared memory of a multiprocessor."""
+USUAL_BLOCKS_OF_ROW = 8
+"""Blocks for which the factor has room, by row. A cloth of 25 bodies has four, a heap of 24 boxes three."""
 ISLAND_COLUMNS: tuple[str, ...] = (
     *(f"islands_{bound}" for bound in ISLAND_CLASSES),
     *("islands_more", "islands_large", "islands_huge", "islands", "island_M", "island_J", "island_H"),

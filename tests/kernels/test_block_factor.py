@@ -14,6 +14,7 @@ from simengine.kernels.kernel import Kernel
 from simengine.model import load_table
 from simengine.physics.islands.solve_large import SOLVE_LARGE
 from simengine.plan.islands import ISLAND_KERNELS
+from simengine.plan.variants import without_cones
 from simengine.state.fields import FIELD
 from simengine.state.island_fields import LARGE_ISLANDS
 from tests.helpers.cuda_on_host.program import FIRST_TO_LAST, SCHEDULES, Edit, Schedule
@@ -70,6 +71,13 @@ def test_large_islands_have_the_hosts_solution_whatever_shared_memory_begins_wit
     relative = {"float32": 1e-4, "float64": 1e-10}[dtype]
     np.testing.assert_allclose(found, expected, rtol=0, atol=relative * np.abs(expected).max())
     assert iterations(memory, ours) <= iterations(memory, host) + 3
+
+
+def test_islands_without_elliptic_cones_have_the_same_bits_without_the_code_for_them() -> None:
+    memory = before_solution("rows that push", "float32")
+    there, here = (solved(memory, kernel) for kernel in (SOLVER, without_cones(SOLVER)))
+    assert {field for field in FIELD if changed(there.own(field), here.own(field)).any()} <= {"island_efc_weight"}
+    assert iterations(memory, here) > 0
 
 
 def test_islands_without_room_for_their_factor_have_conjugate_gradients() -> None:

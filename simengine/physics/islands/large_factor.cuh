@@ -23,7 +23,8 @@ struct BlockFactor {
 // is no room. `memory` has the words that `factor_words` of simengine/kernels/kernel.py counts.
 DEVICE BlockFactor block_factor(const Model& m, const LargeIsland& s, real* memory) {
   const int most = m.nblock() < MOST_FACTORED_BLOCKS ? m.nblock() : MOST_FACTORED_BLOCKS, all = most * (most + 1) / 2;
-  const int room = all < MOST_BLOCKS_OF_FACTOR ? all : MOST_BLOCKS_OF_FACTOR;
+  const int few = all < USUAL_BLOCKS_OF_ROW * most ? all : USUAL_BLOCKS_OF_ROW * most;
+  const int room = few < MOST_BLOCKS_OF_FACTOR ? few : MOST_BLOCKS_OF_FACTOR;
   BlockFactor f;
   f.block = memory;
   f.y = memory + FACTOR_BLOCK * room;

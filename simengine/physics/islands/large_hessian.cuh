@@ -5,7 +5,7 @@
 // Column c of W J at row r.
 DEVICE real large_weighted(const Model& m, const LargeIsland& s, const Rows& rows, int r, const real* weight, int c) {
   const real* w = weight + MAX_CONE_ROWS * r;
-  if (rows.type[r] != ROW_CONTACT_ELLIPTIC) return w[0] * s.J[size_t(r) * s.stride + c];
+  if (!in_cone(rows.type[r])) return w[0] * s.J[size_t(r) * s.stride + c];
   const int contact = rows.id[r], first = rows.address[contact], dim = m.cand_rows()[rows.cand[contact]];
   real sum = 0;
   ROLLED for (int k = 0; k < dim; ++k) sum = fma_(w[k], s.J[size_t(first + k) * s.stride + c], sum);
