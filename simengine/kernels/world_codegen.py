@@ -56,9 +56,9 @@ def world_function(kernel: Kernel, until: int | None = None) -> str:
         if name in kernel.in_scratch:
             lines.append(f"  {kind}* w_{name} = reinterpret_cast<{kind}*>(scratch + at_{name});")
         elif name in kernel.preload:
+            copy = f"scratch + at_{name}" if kind == "real" else f"reinterpret_cast<{kind}*>(scratch + at_{name})"
             lines.append(
-                f"  const {kind}* w_{name} = preload(scratch + at_{name}, {_pointer(kernel, name)}, "
-                f"{entry_words(FIELD[name])});"
+                f"  const {kind}* w_{name} = preload({copy}, {_pointer(kernel, name)}, {entry_words(FIELD[name])});"
             )
         else:
             lines.append(f"  {const}{kind}* w_{name} = {_pointer(kernel, name)};")

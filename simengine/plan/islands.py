@@ -61,10 +61,23 @@ _BLOCKS_OF_LARGE = 6
 """How many large islands a multiprocessor should hold at once. Their blocks wait for barriers most of the time."""
 
 
+_IN_SCRATCH: dict[Stage, frozenset[str]] = {
+    ISLANDS: frozenset(name for name in ISLANDS.writes if FIELD[name].space == "block"),
+    GATHER: frozenset({"island_index"}),
+}
+"""Fields of a world that these stages write and read again and again, which lanes do in shared memory."""
+
+_READ_OFTEN = {GATHER: frozenset({"block_island", "block_island_dof", "block_index", "island_size", "island_first"})}
+"""Fields of which lanes have copies there."""
+
+
 def _single(stage: Stage) -> Kernel:
     """The kernel of a stage that only these worlds have. It can read the parameters that each contact stores."""
+    in_scratch = _IN_SCRATCH.get(stage)
     return replace(
         catalogue.single(stage),
+        direct=None if in_scratch is None else frozenset(stage.writes) - in_scratch,
+        preload=_READ_OFTEN.get(stage, frozenset()),
         own_contact_parameters=stage.contact_parameters,
         min_blocks_per_multiprocessor=_BLOCKS.get(stage, 1),
     )

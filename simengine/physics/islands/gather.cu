@@ -5,6 +5,8 @@
 DEVICE void make_records(const Model& m, int islands, const int* island_size, const int* island_first,
                          const int* island_adr, const int* island_totals, int con_adr, int efc_adr, int world,
                          int shard_size, int* island_index, int* island_record) {
+  LANE_FOR(b, m.nblock()) island_index[b] = 0;  // also where there is no island
+  lane_sync();
   ROLLED for (int c = 0, base = 0; c < NUM_ISLAND_CLASSES; base += island_totals[c], ++c) {
     const int start = base + island_adr[c * shard_size];
     sums_before(
@@ -90,28 +92,52 @@ DEVICE IslandRow row_of_lane(const IslandRow& own, int from) {
 }
 #endif
 
+#if SIMENGINE_GPU
+#if LANES > 32
+DEVICE int most_of_warp(int x) { return warp_most(x); }
+#else
+DEVICE int most_of_warp(int x) { return lane_most(x); }
+#endif
+
+// Write the rows of the lanes of a warp, of which each has one, by groups of WIDTH lanes. Several are under way at a
+// time.
+template <int WIDTH>
+DEVICE void put_rows_of_lanes(const IslandRow& own, int number) {
+  constexpr int ROWS = WARP_LANES / WIDTH, AT_ONCE = WIDTH < WARP_LANES ? 2 : 4;
+  const int group = warp_lane() / WIDTH, place = warp_lane() % WIDTH;
+  ROLLED for (int k = 0; k < number; k += ROWS * AT_ONCE) {
+    IslandRow row[AT_ONCE];
+    int most = 0;
+    UNROLLED for (int e = 0; e < AT_ONCE; ++e) {
+      row[e] = row_of_lane(own, k + ROWS * e + group);
+      most = row[e].words > most ? row[e].words : most;
+    }
+    ROLLED for (int j = place; j < most; j += WIDTH) {
+      real x[AT_ONCE];
+      UNROLLED for (int e = 0; e < AT_ONCE; ++e) x[e] = j < row[e].words ? row[e].word(j) : R(0.0);
+      UNROLLED for (int e = 0; e < AT_ONCE; ++e) {
+        if (j < row[e].words) row[e].to[j] = x[e];
+      }
+    }
+  }
+}
+#endif
+
 // Write rows 0 to `number` - 1, of which row_at(r) gives each, or one without words. The lanes of a warp share each
-// row, after each of them has found one: so neighbours write neighbouring words. Four rows are under way at a time.
+// row, after each of them has found one: so neighbours write neighbouring words. Several short rows share a warp.
 template <typename RowAt>
 DEVICE void put_rows(int number, RowAt row_at) {
 #if SIMENGINE_GPU
   ROLLED for (int base = WARP_LANES * warp_index(); base < number; base += LANES) {
-    const int r = base + warp_lane();
+    const int r = base + warp_lane(), rest = number - base, rows = rest < WARP_LANES ? rest : WARP_LANES;
     const IslandRow none = {0, 0, 0, 0, 0, 0, 0}, own = r < number ? row_at(r) : none;
-    ROLLED for (int k = 0; k < WARP_LANES && base + k < number; k += 4) {
-      IslandRow row[4];
-      int most = 0;
-      UNROLLED for (int e = 0; e < 4; ++e) {
-        row[e] = row_of_lane(own, k + e);
-        most = row[e].words > most ? row[e].words : most;
-      }
-      ROLLED for (int j = warp_lane(); j < most; j += WARP_LANES) {
-        real x[4];
-        UNROLLED for (int e = 0; e < 4; ++e) x[e] = j < row[e].words ? row[e].word(j) : R(0.0);
-        UNROLLED for (int e = 0; e < 4; ++e) {
-          if (j < row[e].words) row[e].to[j] = x[e];
-        }
-      }
+    const int most = most_of_warp(own.words);
+    if (most <= 8) {
+      put_rows_of_lanes<8>(own, rows);
+    } else if (most <= 16 && WARP_LANES > 16) {
+      put_rows_of_lanes<(WARP_LANES > 16 ? 16 : WARP_LANES)>(own, rows);
+    } else {
+      put_rows_of_lanes<WARP_LANES>(own, rows);
     }
   }
 #else
