@@ -161,9 +161,40 @@ DEVICE real lanes_dot(const real* a, const real* b, int n) {
 #endif
 }
 
+#ifdef FACTOR_BY_LANES
+// A row of J over the dofs of two blocks of FACTOR_SIDE, or of one, by loads of four words.
+struct RowOfBodies {
+  real4_storage part[FACTOR_SIDE / 2];
+
+  DEVICE_METHOD real word(int j) const {
+    const real4_storage& four = part[j / 4];
+    return j % 4 == 0 ? four.x : j % 4 == 1 ? four.y : j % 4 == 2 ? four.z : four.w;
+  }
+};
+
+DEVICE bool is_of_bodies(const LargeIsland& s, int n1, int n2) {
+  return s.stride == 2 * FACTOR_SIDE && n1 == FACTOR_SIDE && (n2 == FACTOR_SIDE || n2 == 0);
+}
+
+DEVICE RowOfBodies row_of_bodies(const LargeIsland& s, int r) {
+  return *reinterpret_cast<const RowOfBodies*>(s.J + size_t(r) * (2 * FACTOR_SIDE));
+}
+#endif
+
 // Row r of J times x.
 DEVICE real large_row_dot(const LargeIsland& s, int r, const real* x) {
   const RowParts p = parts_of(s, r);
+#ifdef FACTOR_BY_LANES
+  if (is_of_bodies(s, p.n1, p.n2)) {
+    const RowOfBodies row = row_of_bodies(s, r);
+    real first = 0, second = 0;
+    UNROLLED for (int j = 0; j < FACTOR_SIDE; ++j) first = fma_(row.word(j), x[p.dof1 + j], first);
+    UNROLLED for (int j = 0; j < FACTOR_SIDE; ++j) {
+      if (p.n2) second = fma_(row.word(FACTOR_SIDE + j), x[p.dof2 + j], second);
+    }
+    return first + second;
+  }
+#endif
   const real* J = s.J + size_t(r) * s.stride;
   return short_dot(J, x + p.dof1, p.n1) + short_dot(J + p.n1, x + p.dof2, p.n2);
 }
@@ -243,7 +274,7 @@ DEVICE void large_forces(const LargeIsland& s, const real* J, const real* f, con
     ROLLED for (int e = words[BLOCK_BEGIN]; e < words[BLOCK_END]; ++e) {
       const int end = s.link[e].end, *run = s.run + RUN_WORDS * (end >> 1);
       const int column = v - words[BLOCK_DOF] + (end & 1 ? run[RUN_SIZE1] : 0);
-      ROLLED for (int r = run[RUN_ROW]; r < run[RUN_END]; ++r) {
+      OVERLAPPED for (int r = run[RUN_ROW]; r < run[RUN_END]; ++r) {
         sum = fma_(J[size_t(r) * s.stride + column], f[r], sum);
       }
     }

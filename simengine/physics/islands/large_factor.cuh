@@ -33,15 +33,36 @@ DEVICE BlockFactor block_factor(const Model& m, const LargeIsland& s, real* memo
   return f;
 }
 
-// What the rows of a run add to row i of a block: to its own block, and to the one beside it.
+// Row i of a block, and of the one beside it.
 struct FactorRow {
   real own[FACTOR_SIDE], beside[FACTOR_SIDE];
 };
 
+// Add the rows of a run to row i of a block of FACTOR_SIDE dofs, and to the one beside it if there are two.
+DEVICE void add_run_of_bodies(const Model& m, const LargeIsland& s, const Rows& rows, const real* weight,
+                              const int* run, bool second, int i, bool two, FactorRow* row) {
+  const int column = second ? FACTOR_SIDE + i : i;
+  _Pragma("unroll 2") for (int r = run[RUN_ROW]; r < run[RUN_END]; ++r) {
+    if (!has_weight(rows, r, weight)) continue;
+    const RowOfBodies J = row_of_bodies(s, r);
+    const real c = large_weighted(m, s, rows, r, weight, column);
+    UNROLLED for (int j = 0; j < FACTOR_SIDE; ++j) {
+      const real first = J.word(j), last = J.word(FACTOR_SIDE + j);
+      row->own[j] = fma_(c, second ? last : first, row->own[j]);
+      if (two) row->beside[j] = fma_(c, second ? first : last, row->beside[j]);
+    }
+  }
+}
+
+// Add the rows of a run to row i of a block, and to the one beside it, which has n2 columns or none.
 DEVICE void add_run_to_row(const Model& m, const LargeIsland& s, const Rows& rows, const real* weight, const Link& link,
                            int i, int n, int n2, FactorRow* row) {
   const int *run = s.run + RUN_WORDS * (link.end >> 1), second = link.end & 1;
   const int column = second ? run[RUN_SIZE1] : 0, other = second ? 0 : n;
+  if (is_of_bodies(s, n, link.n)) {
+    add_run_of_bodies(m, s, rows, weight, run, second, i, n2 > 0, row);
+    return;
+  }
   OVERLAPPED for (int r = run[RUN_ROW]; r < run[RUN_END]; ++r) {
     if (!has_weight(rows, r, weight)) continue;
     const real c = large_weighted(m, s, rows, r, weight, column + i), *J = s.J + size_t(r) * s.stride;
