@@ -49,6 +49,7 @@ def _every_build(args: argparse.Namespace) -> list[Job]:
     jobs += [(k, "float32", kernel_lanes(k, 32), a) for k in with_warps() for a in args.arch if "float32" in args.dtype]
     lean = without_code_for_cones() if "float32" in args.dtype else ()
     jobs += [(k, "float32", kernel_lanes(k, 32), args.arch[0]) for k in lean]
+    jobs += [(k, d, n, args.arch[0]) for k in islands.of_few_worlds() for d in args.dtype for n in args.lanes]
     of_islands = without_code_for_cones_of_islands(islands.ISLAND_KERNELS)
     jobs += [(k, d, kernel_lanes(k, n), args.arch[0]) for k in of_islands for d in args.dtype for n in args.lanes]
     wide = (*with_wide_matrices((36, 48, 64)), *islands.with_matrices_in_registers((36, 56, 64, 84, 128)))

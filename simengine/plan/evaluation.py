@@ -12,7 +12,7 @@ from typing import NamedTuple
 from simengine.kernels.kernel import Kernel
 from simengine.model.pair_types import PAIR_TYPES
 from simengine.plan import catalogue
-from simengine.plan.islands import by_block, for_large, island_solution, most_islands
+from simengine.plan.islands import by_block, for_large, island_solution, most_islands, scattering
 from simengine.plan.pairs import PAIR_KERNELS
 from simengine.plan.selection import Selection, fields_needed
 from simengine.plan.stages import INTEGRATORS, SOLVERS, UNCONSTRAINED
@@ -140,12 +140,15 @@ def plan_evaluation(selection: Selection, rk_stage: int) -> Evaluation:
     # The motion without constraints needs contacts only if there are adhesion actuators. Otherwise it need not be
     # skipped when an arena is too small, since repeating it gives the same result.
     motion = over_worlds(selection.motion(), ahead and model.has_adhesion)
+    solution, after, integration = _solution(selection), selection.after_solution(), selection.integration()
+    if model.has_islands and selection.merged and not after and selection.integrator not in ("", "rk4"):
+        solution, integration = solution[:-1], tuple(map(scattering, integration))
     chosen = (
         *over_worlds(selection.position()),
         *_contacts(selection, motion),
-        *_solution(selection),
-        *over_worlds(selection.after_solution()),
-        *over_worlds(selection.integration()),
+        *solution,
+        *over_worlds(after),
+        *over_worlds(integration),
         *over_worlds((catalogue.ACTIVATION_KERNEL,) if selection.integrator and model.na else ()),
     )
     if selection.by_stages:

@@ -26,7 +26,7 @@ from simengine.physics.solvers.solve_cg import SOLVE_CG
 from simengine.physics.solvers.solve_newton_general import SOLVE_NEWTON_GENERAL
 from simengine.physics.solvers.solve_newton_unilateral import SOLVE_NEWTON_UNILATERAL
 from simengine.physics.stage import Form, Stage
-from simengine.plan import catalogue
+from simengine.plan import catalogue, smooth_kernels
 from simengine.plan.forms import has_form, in_form
 from simengine.plan.pairs import PAIR_KERNELS
 from simengine.plan.stages import INTEGRATORS
@@ -225,6 +225,23 @@ def island_solution(model: ModelTable) -> tuple[Kernel, ...]:
 def island_integrator(integrator: str) -> tuple[Kernel, ...]:
     """The kernel of an integrator for such models; none if the name is empty."""
     return (_INTEGRATORS[integrator],) if integrator else ()
+
+
+@cache
+def scattering(kernel: Kernel) -> Kernel:
+    """The kernel of an integrator that copies the solutions of islands back before it integrates."""
+    return replace(
+        kernel,
+        name=f"scatter_{kernel.stages[0].name}",
+        stages=(SCATTER, *kernel.stages),
+        direct=frozenset(kernel.produced) | {"efc_force", "solver_niter"},
+    )
+
+
+def of_few_worlds() -> tuple[Kernel, ...]:
+    """Kernels of several stages that only few worlds launch."""
+    motion = (smooth_kernels.INERTIA, smooth_kernels.INERTIA_GENERAL)
+    return (*map(in_blocks, motion), *(scattering(_INTEGRATORS[name]) for name in _INTEGRATORS if name != "rk4"))
 
 
 def with_matrices_in_registers(sizes: tuple[int, ...]) -> tuple[Kernel, ...]:
