@@ -136,6 +136,12 @@ POSES_SITES = replace(
 SCAN_KERNEL = Kernel("scan", (SCAN,), unit="column")
 NARROW: dict[str, Kernel] = {name: Kernel(name, (stage,)) for name, stage in NARROWPHASE.items()}
 LIGHT = tuple(pair.name for pair in PAIRS if not pair.heavy)
+NARROW_IN_EIGHT: dict[str, Kernel] = {
+    pair.name: replace(NARROW[pair.name], name=f"{pair.name}_in_eight", own_lanes=8)
+    for pair in PAIRS
+    if not pair.shared and pair.name != "convex"  # whose contacts are kept from counting
+}
+"""The same with eight lanes for each world, of which few have a pair of the type: four worlds share a warp."""
 NARROW_LIGHT = Kernel("narrow_light", tuple(NARROWPHASE[name] for name in LIGHT))
 """All light pair types in one kernel, for shards so small that a launch costs more than testing for each type."""
 NARROW_OWN_ADDRESSES = replace(NARROW_LIGHT, name="narrow_own_addresses", own_addresses=True)

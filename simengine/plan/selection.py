@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import mujoco
 
+from simengine.backends.base import LANE_CLASSES, lanes_for
 from simengine.kernels.kernel import Kernel
 from simengine.model.model_table import ModelTable
 from simengine.model.pair_types import PAIR_TYPES
@@ -319,6 +320,8 @@ class Selection:
                 catalogue.NARROW_OWN_ADDRESSES if self.worlds <= MAX_WORLDS_OWN_ADDRESSES else catalogue.NARROW_LIGHT,
             )
         kernels = {**catalogue.NARROW, **({"hfield": catalogue.STORE_PRISMS} if self.spreads_prisms else {})}
+        if self.spreads_searches and self.worlds > MERGED_WORLDS and lanes_for(self.model.nv) == LANE_CLASSES[-1]:
+            kernels |= catalogue.NARROW_IN_EIGHT
         return tuple(kernels[PAIR_TYPES[code]] for code in self.model.pair_codes)
 
     def after_solution(self) -> tuple[Kernel, ...]:
