@@ -299,6 +299,10 @@ COUNTING_BY_WARP = replace(single(COLLISION_GENERAL), name="counting_by_warp", o
 """Contact counts of a world by a whole warp, for models of few dofs and many pairs."""
 
 
+COUNTING_IN_EIGHT = replace(single(COLLISION_GENERAL), name="counting_in_eight", own_lanes=8)
+"""The same by eight lanes, for many worlds of few pairs, of which very few are near."""
+
+
 def post(general_rows: bool) -> Kernel:
     """The kernel of external forces on bodies. Models without general rows use one without the code for these."""
     return POST_GENERAL if general_rows else POST
@@ -378,6 +382,7 @@ def step_kernels(integrator: str, solver: str = SOLVE_NEWTON_UNILATERAL.name) ->
         TOUCH_IN_EIGHT,
         *TOUCHES_OF_MANY,
         COUNTING_BY_WARP,
+        COUNTING_IN_EIGHT,
         *PRISM_KERNELS,
         ACTUATORS_BY_BLOCK,
         SMOOTH,

@@ -59,6 +59,10 @@ FEWEST_PAIRS_OF_A_WARP = 256
 """From so many candidate pairs on, a warp counts the contacts of a world. Worlds that share a warp wait for each other
 where pairs of one of them are near."""
 
+MOST_PAIRS_IN_EIGHT = 512
+"""Up to so many candidate pairs, eight lanes count the contacts of a world of a large batch. With more, they would look
+at bounds for longer than a warp takes for the pairs that are near."""
+
 GROUPS_OF_SEARCHES = 2**16
 """About so many groups of lanes keep a GPU busy with searches."""
 
@@ -195,6 +199,8 @@ class Selection:
             return (*self._fitting(poses), *self._searches)
         if self.counts_by_warp and general and not works_in_blocks(self.model):
             return (*self._fitting(self._poses), catalogue.COUNTING_BY_WARP)
+        if self.in_eight and general and 0 < self.model.ncand <= MOST_PAIRS_IN_EIGHT:
+            return (*self._fitting(self._poses), catalogue.COUNTING_IN_EIGHT)
         if self.merged:
             return catalogue.position_in_two(general, self._reads_sites)
         return self._fitting(catalogue.position(general, self._reads_sites))
@@ -313,6 +319,12 @@ class Selection:
         several = len(names) > 1 and names <= set(catalogue.LIGHT)
         return self.merged and several and not self.model.finds_pairs
 
+    @property
+    def in_eight(self) -> bool:
+        """Whether eight lanes find the contacts of a world: a warp of a large batch would leave most lanes idle."""
+        wide = lanes_for(self.model.nv) == LANE_CLASSES[-1] and not works_in_blocks(self.model)
+        return self.spreads_searches and self.worlds > MERGED_WORLDS and wide and not self.model.finds_pairs
+
     def narrow(self) -> tuple[Kernel, ...]:
         """Kernels that find the contacts of the candidate pairs in the model table."""
         if self.narrow_in_one:
@@ -320,7 +332,7 @@ class Selection:
                 catalogue.NARROW_OWN_ADDRESSES if self.worlds <= MAX_WORLDS_OWN_ADDRESSES else catalogue.NARROW_LIGHT,
             )
         kernels = {**catalogue.NARROW, **({"hfield": catalogue.STORE_PRISMS} if self.spreads_prisms else {})}
-        if self.spreads_searches and self.worlds > MERGED_WORLDS and lanes_for(self.model.nv) == LANE_CLASSES[-1]:
+        if self.in_eight:
             kernels |= catalogue.NARROW_IN_EIGHT
         return tuple(kernels[PAIR_TYPES[code]] for code in self.model.pair_codes)
 
