@@ -4,7 +4,8 @@ LISTS is the file that `python -m benchmarks.record_lists` wrote on the GPU. `fi
 hand in simengine_scheduler/gpu_model/presets.py. `ready` compares tickets in program order with a set of ready calls
 for executor `device`. `report` checks the preset on every workload, computes the ratios of the ACS paper, and answers
 what-if questions. For executor `device` both read results of `simengine bench scheduler`. `varying` reads such a result
-instead of LISTS, and says how far the model is off for lists that vary and that compiled code issues.
+instead of LISTS, and says how far the model is off for lists that vary and that compiled code issues. So does `stages`,
+which says what executor `device` makes of robots by stages.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from benchmarks.gpu_model.data import Workload, load, together
 from benchmarks.gpu_model.fit import fit, from_costs
 from benchmarks.gpu_model.reasons import reasons
 from benchmarks.gpu_model.report import plot, table, validation_table
+from benchmarks.gpu_model.stages import stages
 from benchmarks.gpu_model.validation import validate_workload
 from benchmarks.gpu_model.varying import BETWEEN_EVENTS, compared
 from benchmarks.gpu_model.whatif import ready_sets, what_if
@@ -91,10 +93,9 @@ def readying(args: argparse.Namespace) -> int:
 
 
 def varying(args: argparse.Namespace) -> int:
-    """Compare what the model says of lists that vary with what was measured, and print or write the rows."""
+    """Ask the model about lists that vary, whose bounds were measured, and print or write the rows."""
     rows = []
-    make = reasons if args.reasons else compared
-    for row in make(json.loads(args.lists.read_text()), args.workloads, args.gpu, args.steps):
+    for row in args.make(json.loads(args.lists.read_text()), args.workloads, args.gpu, args.steps):
         print(row, flush=True)
         rows.append(row)
     result = document("benchmarks.gpu_model", rows)
@@ -120,14 +121,22 @@ def main() -> int:
     command.add_argument("--beside", nargs="+", default=list(BESIDE), help="workloads to be asked of as one batch")
     command.add_argument("--quick", action="store_true", help="the check alone")
     command.add_argument("--plot", type=Path)
-    command = commands.add_parser("varying")
-    command.add_argument("lists", type=Path, help="a result of `simengine bench scheduler`")
-    command.add_argument("--gpu", default="h100", help="preset to check")
-    command.add_argument("--workloads", nargs="+", default=[], help="lists; by default all of the result")
-    command.add_argument("--steps", type=int, default=30, help="steps whose mean is taken")
-    command.add_argument("--reasons", action="store_true", help="what the lists would take without some costs")
-    command.add_argument("--json", type=Path)
-    command.set_defaults(run=varying)
+    for name, make in (("varying", compared), ("stages", stages)):
+        command = commands.add_parser(name)
+        command.add_argument("lists", type=Path, help="a result of `simengine bench scheduler`")
+        command.add_argument("--gpu", default="h100", help="preset to check")
+        command.add_argument("--workloads", nargs="+", default=[], help="lists; by default all of the result")
+        command.add_argument("--steps", type=int, default=30, help="steps whose mean is taken")
+        command.add_argument("--json", type=Path)
+        command.set_defaults(run=varying, make=make)
+        if make is compared:
+            command.add_argument(
+                "--reasons",
+                dest="make",
+                action="store_const",
+                const=reasons,
+                help="what the lists would take without some costs",
+            )
     args = parser.parse_args()
     return int(args.run(args))
 

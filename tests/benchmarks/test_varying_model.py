@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from benchmarks.gpu_model.reasons import machines
+from benchmarks.gpu_model.stages import stages
 from benchmarks.gpu_model.varying import compared, gpu_of_list, modelled
 from simengine.cli.simulations.workloads import make_workload
 from simengine_scheduler.gpu_model import gpu_named
@@ -31,6 +32,7 @@ def rows_of(name: str) -> list[varying_model.Row]:
     [
         ("gpu_model_varying_h100.json", varying_model.ratios_table, varying_model.sentences),
         ("gpu_model_reasons_h100.json", varying_model.reasons_table, varying_model.reason_sentences),
+        ("gpu_model_stages_h100.json", varying_model.stages_table, varying_model.stages_sentences),
     ],
 )
 def test_the_page_has_the_results(name: str, table: Any, sentences: Any) -> None:
@@ -70,3 +72,10 @@ def test_lists_are_compared_with_what_was_measured() -> None:
     assert [row["executor"] for row in found] == list(wanted)
     for row in found:
         assert 0.5 < row["ratio"] < 2
+
+
+@pytest.mark.skipif(compiler() is None, reason="compiled code needs a compiler")
+def test_workers_run_stages_ahead_of_counts() -> None:
+    rows = [row for row in MEASURED["rows"] if row["workload"] == "half_cheetah:emission=stages"]
+    (found,) = stages({"rows": rows}, [], "h100", 2)
+    assert found["both, and a free window"] < found["bodies as long as kernels"] < found["device"] < found["serial"]

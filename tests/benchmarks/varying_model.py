@@ -46,6 +46,38 @@ def reasons_table(rows: Sequence[Row]) -> list[str]:
     ]
 
 
+STAGES = ("serial", "serial, ahead", "graph-cached, ahead", "device", "bodies as long as kernels")
+STAGES_WITHOUT = ("calls follow as in a graph", "both, and a free window")
+
+
+def stages_table(rows: Sequence[Row]) -> list[str]:
+    """What robots by stages take with `device`, and would take without some of its costs."""
+    columns = (*STAGES, *STAGES_WITHOUT)
+    lines = ["| list | " + " | ".join(columns) + " |", "|---" * (1 + len(columns)) + "|"]
+    return [
+        *lines,
+        *(f"| `{row['workload']}` | " + " | ".join(f"{row[w]:.0f}" for w in columns) + " |" for row in rows),
+    ]
+
+
+def stages_sentences(rows: Sequence[Row]) -> list[str]:
+    """What the page says of them."""
+    of_counts, of_ahead, best = (
+        [row[over] / row[under] for row in rows]
+        for over, under in (("serial", "device"), ("serial, ahead", "device"), ("serial", STAGES_WITHOUT[1]))
+    )
+    longer, following = (
+        100 * (1 - mean(row[what] / row["device"] for row in rows)) for what in (STAGES[-1], STAGES_WITHOUT[0])
+    )
+    return [
+        f"{mean(of_counts):.2f} times as fast as `serial` by counts ({min(of_counts):.2f} to {max(of_counts):.2f})",
+        f"{mean(of_ahead):.2f} times as fast as `serial` on the same list",
+        f"bodies that last longer in workers cost it {longer:.0f} % of a step",
+        f"the time from one call to the next {following:.0f} %",
+        f"Without these and with a window that costs nothing it would be {mean(best):.2f} times as fast",
+    ]
+
+
 def mean(ratios: Iterable[float]) -> float:
     """The geometric mean."""
     values = [math.log(ratio) for ratio in ratios]
