@@ -98,7 +98,7 @@ def solids(mj: mujoco.MjModel, data: mujoco.MjData, geom: int, near: np.ndarray)
         normals = np.concatenate((np.eye(3), -np.eye(3)))
         yield _placed(signs * size, normals, normals * size, centre, axes)
     elif kind == _TYPE.mjGEOM_MESH:
-        yield _mesh(mj, int(mj.geom_dataid[geom]), centre, axes)
+        yield mesh_hull(mj, int(mj.geom_dataid[geom]), centre, axes)
     elif kind == _TYPE.mjGEOM_HFIELD:
         for corners in _prisms(mj, int(mj.geom_dataid[geom]), (near - centre) @ axes):
             yield _placed(corners, *_faces(corners), centre, axes)
@@ -109,8 +109,8 @@ def _placed(corners: np.ndarray, normals: np.ndarray, on: np.ndarray, centre: np
     return Hull(corners @ axes.T + centre, normals @ axes.T, on @ axes.T + centre)
 
 
-def _mesh(mj: mujoco.MjModel, mesh: int, centre: np.ndarray, axes: np.ndarray) -> Hull:
-    """The hull of a mesh, with MuJoCo's polygons."""
+def mesh_hull(mj: mujoco.MjModel, mesh: int, centre: np.ndarray, axes: np.ndarray) -> Hull:
+    """The hull of a mesh by number, placed in the world, with MuJoCo's polygons; its corners are all vertices."""
     first = int(mj.mesh_vertadr[mesh])
     corners = np.array(mj.mesh_vert[first : first + int(mj.mesh_vertnum[mesh])], float)
     part = slice(int(mj.mesh_polyadr[mesh]), int(mj.mesh_polyadr[mesh]) + int(mj.mesh_polynum[mesh]))
