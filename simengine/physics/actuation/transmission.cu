@@ -135,7 +135,8 @@ DEVICE void transmission(const Model& m, const real* qpos, const real* qvel, con
   // (2) moments: derivatives of the lengths with respect to the velocities
 #if !SIMENGINE_GPU
   // the host may have them in scratch; on a GPU they are in memory, where the other entries are zero from the start
-  LANE_FOR_LOADS(e, m.nu() * nv) actuator_moment[e] = 0;
+  const int moments = m.nu() * nv;  // read once, though stores might change it for all that the compiler knows
+  LANE_FOR_LOADS(e, moments) actuator_moment[e] = 0;
   lane_sync();
 #endif
   // what the next entries of a lane follow from is loaded ahead, because each load gives the address of the next
