@@ -18,6 +18,7 @@ _HEADERS_AFTER_MODEL = (
     "spatial.cuh",
     "tree.cuh",
     "envelope.cuh",
+    "tile_factor.cuh",
     "row_terms.cuh",
     "branch_rows.cuh",
     "registers.cuh",

@@ -15,13 +15,13 @@ from simengine.plan.islands import MOST_FUSED_DOFS, fitting, in_blocks, island_i
 from simengine.plan.scratch import works_in_blocks
 from simengine.plan.stages import FACTOR_M, SITES
 from simengine.plan.tiles import (
+    beside_inertia,
     has_tiles,
     integrates_in_tiles,
     integrator_in_tiles,
     moves_in_tiles,
     solves_in_tiles,
     tiled_position,
-    without_inertia,
 )
 from simengine.plan.variants import WARPS_OF_MANY_ROWS, WARPS_OF_MORE_ROWS, keeps_factor
 from simengine.state.fields import FIELD, NUM_CLASSES, ROW_CLASSES, SENSED, entry_shape
@@ -302,7 +302,8 @@ class Selection:
         if self.lengths_by_block:
             return (*before, catalogue.SMOOTH_DRIVEN)
         kernel = smooth_kernels.smooth(model.general_smooth, model.has_fluid, model.has_adhesion)
-        return self._fitting(without_inertia(kernel) if self.tiled else kernel)
+        kernels = beside_inertia(model, kernel) if self.tiled else (kernel,)
+        return tuple(form for each in kernels for form in self._fitting(each))
 
     def _fitting(self, kernel: Kernel) -> tuple[Kernel, ...]:
         """The kernel, or one for each of its stages; a GPU runs those of few dofs, or of few worlds, in one."""

@@ -85,17 +85,36 @@ COUNTING_KERNELS: tuple[Kernel, ...] = (COUNTING, COUNTING_GENERAL)
 """What is left of `position` beside them."""
 
 
+ACCELERATION_KERNEL = Kernel("acceleration_tiles", (FACTOR_M, ACCELERATION), direct=frozenset(), tiled_from=0)
+"""The acceleration without constraints, from the forces and the inertia of a tile."""
+
+
 @cache
-def without_inertia(smooth: Kernel) -> Kernel:
-    """What is left of a kernel of smooth forces beside the tiled kernel of the inertia.
+def _without(smooth: Kernel, left_out: tuple[Stage, ...], name: str) -> Kernel:
+    """A kernel of smooth forces without some stages.
 
     Moments of actuators, most of which are zero, stay in scratch unless somebody reads them later.
     """
-    stages = tuple(stage for stage in smooth.stages if stage not in (CRB, *_INERTIAL))
-    return replace(smooth, name=f"{smooth.name}_rest", stages=stages, direct=frozenset())
+    stages = tuple(stage for stage in smooth.stages if stage not in left_out)
+    return replace(smooth, name=f"{smooth.name}_{name}", stages=stages, direct=frozenset())
 
 
-REST_KERNELS: tuple[Kernel, ...] = (without_inertia(SMOOTH_GENERAL), without_inertia(SMOOTH_ADHESION))
+def _rest(smooth: Kernel, accelerates: bool) -> Kernel:
+    if accelerates:
+        return _without(smooth, (CRB, *_INERTIAL), "rest")
+    return _without(smooth, (CRB, *_INERTIAL, *ACCELERATION_KERNEL.stages), "forces")
+
+
+def beside_inertia(model: ModelTable, smooth: Kernel) -> tuple[Kernel, ...]:
+    """What is left of a kernel of smooth forces beside the tiled kernel of the inertia."""
+    if model.has_islands or model.nv > _MOST_FACTORED_DOFS:
+        return (_rest(smooth, True),)
+    return (_rest(smooth, False), ACCELERATION_KERNEL)
+
+
+REST_KERNELS: tuple[Kernel, ...] = tuple(
+    _rest(smooth, accelerates) for smooth in (SMOOTH_GENERAL, SMOOTH_ADHESION) for accelerates in (True, False)
+)
 """They are left beside the tiled kernels of the inertia."""
 
 
@@ -135,6 +154,7 @@ def integrator_in_tiles(kernel: Kernel) -> Kernel:
 
 TILED_KERNELS: tuple[Kernel, ...] = (
     *MOTION_KERNELS,
+    ACCELERATION_KERNEL,
     *INTEGRATOR_KERNELS,
     *(in_tiles(finish(integrator, SOLVE_NEWTON_UNILATERAL.name, False)) for integrator in ("", *FUSED_INTEGRATORS)),
 )

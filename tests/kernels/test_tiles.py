@@ -12,7 +12,7 @@ from simengine.kernels.host_codegen import host_source
 from simengine.plan.tiles import TILED_KERNELS
 from simengine.zoo import random_robot
 
-MODELS = ("ant", "half_cheetah", "humanoid", "pusher", "swimmer", "inverted_double_pendulum", 1, 2, 3)
+MODELS = ("ant", "half_cheetah", "humanoid", "pusher", "swimmer", "inverted_double_pendulum", "quadruped", 1, 2, 3)
 IN_DOUBLE = ("ant", "swimmer", 1)
 """Models that are stepped in double precision each time, the others in the second stage."""
 

@@ -98,6 +98,9 @@ DEVICE void mem_factor(real* H, int n) {
     envelope_factor(H, n);
     return;
   }
+#ifdef TILE
+  factor_in_tile(H, n);
+#else
 #if !SIMENGINE_GPU
   if (n <= FEW_ROWS) {
     factor_by_dots(H, n);
@@ -105,6 +108,7 @@ DEVICE void mem_factor(real* H, int n) {
   }
 #endif
   factor_by_columns(H, n);
+#endif
 }
 
 #if SIMENGINE_GPU && LANES <= 32
