@@ -134,6 +134,13 @@ static inline Lanes load_words(const REAL* from, int number) {
 #endif
 }
 
+// VECTOR_WIDTH rows of up to VECTOR_WIDTH columns of a matrix whose rows have `stride` words become vectors of columns.
+// Rows from `rows` on repeat the last.
+static inline void load_columns(Lanes* x, const REAL* from, size_t stride, int rows, int columns) {
+  for (int k = 0; k < VECTOR_WIDTH; ++k) x[k] = load_words(from + (k < rows ? k : rows - 1) * stride, columns);
+  transpose(x);
+}
+
 // The first `number` words of a vector to an address.
 static inline void store_words(REAL* to, Lanes x, int number) {
   if (number >= VECTOR_WIDTH) {

@@ -26,18 +26,10 @@ DEVICE Lanes substitute(Lanes x, Lanes column, int place, Lanes pivot, Truths re
   return remain ? changed : places() == place ? solved : x;
 }
 
-// VECTOR_WIDTH rows of up to VECTOR_WIDTH columns of a matrix whose rows have `stride` words become vectors of columns.
-// Rows from `rows` on repeat the last.
-DEVICE void load_columns(Lanes* x, const REAL* from, size_t stride, int rows, int columns) {
-  for (int k = 0; k < VECTOR_WIDTH; ++k) x[k] = load_words(from + (k < rows ? k : rows - 1) * stride, columns);
-  transpose(x);
-}
-
-// Whether all bits of a number are zero.
-DEVICE bool is_zero(REAL x) {
-  uint64_t bits = 0;
-  __builtin_memcpy(&bits, &x, sizeof(x));
-  return bits == 0;
+// In which entries one of PANEL vectors that are `stride` apart has bits, by bits. Branches on zeros would often be
+// predicted wrongly.
+DEVICE unsigned entries_of(const Lanes* x, int stride) {
+  return bits_of(any_bits(x[0], x[stride], x[2 * stride], x[3 * stride]) != Truths{});
 }
 
 // A square matrix whose rows are padded to whole vectors. While it is factored, only entries from the diagonal on mean
@@ -115,13 +107,11 @@ struct PaddedMatrix {
     }
     for (int u = 0; u < number; ++u) {
       const int first = used[u] * VECTOR_WIDTH;
-      const REAL* entry[PANEL];
-      for (int j = 0; j < PANEL; ++j) entry[j] = reinterpret_cast<const REAL*>(c[j] + used[u]);
-      for (int k = 0; k < VECTOR_WIDTH; ++k) {
-        if (is_zero(entry[0][k]) && is_zero(entry[1][k]) && is_zero(entry[2][k]) && is_zero(entry[3][k])) continue;
+      for (unsigned left = entries_of(c[0] + used[u], MOST_VECTORS); left; left &= left - 1) {
+        const int k = __builtin_ctz(left);
         Lanes multiple[PANEL], *own = row(first + k);
 #pragma GCC unroll 4
-        for (int j = 0; j < PANEL; ++j) multiple[j] = every(entry[j][k]);
+        for (int j = 0; j < PANEL; ++j) multiple[j] = every(reinterpret_cast<const REAL*>(c[j] + used[u])[k]);
         for (int w = u; w < number; ++w) {
           Lanes x = own[used[w]];
 #pragma GCC unroll 4
@@ -140,28 +130,57 @@ struct PaddedMatrix {
     for (int q = 0; sparse && q < vectors; ++q) y[q] += every(0);  // products with zeros then leave it as it is
     for (int first = begin / PANEL * PANEL; first < end; first += PANEL) {
       const int next = first + PANEL < end ? first + PANEL : end, number = used_by(first, next, used);
-      for (int k = first < begin ? begin : first; k < next; ++k) {
-        Lanes* own = row(k);
-        for (int j = first; j < k; ++j) {
-          const Lanes multiple = every(-words(j)[k]), *other = row(j);
-          for (int u = 0; u < number; ++u) own[used[u]] = vector_fma(multiple, other[used[u]], own[used[u]]);
-        }
-        const REAL d = words(k)[k], pivot = sqrt_(d <= 0 ? REAL_MAX : d);
-        const Lanes inverse = every(R(1.0) / pivot);
-        const REAL quotient = word[k] / pivot;
-        const Lanes taken = every(-quotient);
-        for (int u = 0; u < number; ++u) {
-          const Lanes scaled = own[used[u]] * inverse;
-          own[used[u]] = scaled;
-          y[used[u]] = vector_fma(scaled, taken, y[used[u]]);
-        }
-        solved[k] = quotient;
-        words(k)[k] = pivot;
-      }
+      factor_panel(first, used, number, y, solved);
       if (next < end) remove_panel(first, next, used, number);
     }
     for (int k = begin; k < end; ++k) word[k] = solved[k];
     for (int q = 0; backward && q < vectors; ++q) y[q] += every(0);  // zeros without a sign may be skipped
+  }
+
+  // The same for the rows of one panel, of which those outside the matrix mean nothing. What they and y have in its
+  // columns is found first, number by number: each waits for a root and a quotient of the one before it, for which whole
+  // vectors would wait, too.
+  void factor_panel(int first, const int* used, int number, Lanes* y, REAL* solved) {
+    REAL u[PANEL][PANEL], pivot[PANEL], right[PANEL], *word = reinterpret_cast<REAL*>(y) + first;
+    Lanes inverse[PANEL], taken[PANEL];
+#pragma GCC unroll 4
+    for (int k = 0; k < PANEL; ++k) {
+      right[k] = word[k];
+#pragma GCC unroll 4
+      for (int c = k; c < PANEL; ++c) u[k][c] = words(first + k)[first + c];
+    }
+#pragma GCC unroll 4
+    for (int k = 0; k < PANEL; ++k) {
+#pragma GCC unroll 4
+      for (int j = 0; j < k; ++j) {
+#pragma GCC unroll 4
+        for (int c = k; c < PANEL; ++c) u[k][c] = fma_(-u[j][k], u[j][c], u[k][c]);
+      }
+      pivot[k] = sqrt_(u[k][k] <= 0 ? REAL_MAX : u[k][k]);
+      const REAL reciprocal = R(1.0) / pivot[k], quotient = right[k] / pivot[k];
+#pragma GCC unroll 4
+      for (int c = k + 1; c < PANEL; ++c) {
+        u[k][c] *= reciprocal;
+        right[c] = fma_(u[k][c], -quotient, right[c]);
+      }
+      inverse[k] = every(reciprocal);
+      taken[k] = every(-quotient);
+      solved[first + k] = quotient;
+    }
+    for (int w = 0; w < number; ++w) {
+      Lanes x[PANEL], right_side = y[used[w]], *own = row(first) + used[w];
+#pragma GCC unroll 4
+      for (int k = 0; k < PANEL; ++k) {
+        x[k] = own[k * vectors];
+#pragma GCC unroll 4
+        for (int j = 0; j < k; ++j) x[k] = vector_fma(every(-u[j][k]), x[j], x[k]);
+        x[k] *= inverse[k];
+        right_side = vector_fma(x[k], taken[k], right_side);
+        own[k * vectors] = x[k];
+      }
+      y[used[w]] = right_side;
+    }
+    for (int k = 0; k < PANEL; ++k) words(first + k)[first + k] = pivot[k];
   }
 
   // The vectors, from the diagonal on, in which one of the rows of a panel may have entries.
@@ -183,35 +202,32 @@ struct PaddedMatrix {
     for (int u = 0; u < number; ++u) {
       const int start = used[u] * VECTOR_WIDTH, low = start < from ? from : start, high = next_vector(start);
       if (low >= high) continue;
+      const unsigned entries = entries_of(row(first) + used[u], vectors);
+      const unsigned rows = entries >> (low - start) & ((2u << (high - low - 1)) - 1);
       int w = u;
-      for (; w + 2 <= number; w += 2) remove_from<2>(first, low, high, used + w);
-      if (w < number) remove_from<1>(first, low, high, used + w);
+      for (; w + 2 <= number; w += 2) remove_from<2>(first, low, rows, used + w);
+      if (w < number) remove_from<1>(first, low, rows, used + w);
     }
   }
+  // The same from some of the rows from `low` on, by bits.
   template <int COUNT>
-  void remove_from(int first, int low, int high, const int* used) {
+  void remove_from(int first, int low, unsigned rows, const int* used) {
     const int stride = vectors, near = used[0], far = used[COUNT - 1] - near;
-    const REAL* entry = words(first) + low;
-    Lanes own[PANEL][COUNT], *out = row(low) + near;
+    Lanes own[PANEL][COUNT];
 #pragma GCC unroll 4
     for (int j = 0; j < PANEL; ++j) {
 #pragma GCC unroll 4
       for (int p = 0; p < COUNT; ++p) own[j][p] = -row(first + j)[near + p * far];
     }
-    for (int i = low; i < high; ++i, ++entry, out += stride) {
-      const REAL* of_row[PANEL];
-      bool all_zero = true;
-#pragma GCC unroll 4
-      for (int j = 0; j < PANEL; ++j) {
-        of_row[j] = entry + j * stride * VECTOR_WIDTH;
-        all_zero &= is_zero(*of_row[j]);
-      }
-      if (all_zero) continue;
+    for (; rows; rows &= rows - 1) {
+      const int i = low + __builtin_ctz(rows);
+      const REAL* entry = words(first) + i;
+      Lanes* out = row(i) + near;
 #pragma GCC unroll 4
       for (int p = 0; p < COUNT; ++p) {
         Lanes x = out[p * far];
 #pragma GCC unroll 4
-        for (int j = 0; j < PANEL; ++j) x = vector_fma(every(*of_row[j]), own[j][p], x);
+        for (int j = 0; j < PANEL; ++j) x = vector_fma(every(entry[j * stride * VECTOR_WIDTH]), own[j][p], x);
         out[p * far] = x;
       }
     }
@@ -275,27 +291,6 @@ struct PaddedMatrix {
         store_words(L + i * n + q * VECTOR_WIDTH, x, columns_from(q));
       }
     }
-  }
-};
-
-// Products c v' that are added to a matrix PANEL at a time.
-struct Products {
-  PaddedMatrix& H;
-  int number = 0;
-  Lanes c[PANEL][MOST_VECTORS], v[PANEL][MOST_VECTORS];
-
-  explicit Products(PaddedMatrix& H) : H(H) {}
-  // Count the pair that was put into c[number] and v[number].
-  void added() {
-    if (++number == PANEL) flush();
-  }
-  void flush() {
-    if (!number) return;
-    for (; number < PANEL; ++number) {
-      for (int q = 0; q < H.vectors; ++q) c[number][q] = v[number][q] = Lanes{};
-    }
-    H.add_products(c, v);
-    number = 0;
   }
 };
 #endif

@@ -1,8 +1,29 @@
-// Sums of products in matrices whose rows have one vector, on the host. The rows stay in registers while products are
-// added; each entry sees the same operations as in PaddedMatrix::add_products.
+// Sums of products in matrices on the host. In matrices whose rows have one vector, the rows stay in registers while
+// products are added; each entry sees the same operations as in PaddedMatrix::add_products.
 #pragma once
 
 #ifdef MATRIX_VECTORS
+// Products c v' that are added to a matrix PANEL at a time.
+struct Products {
+  PaddedMatrix& H;
+  int number = 0;
+  Lanes c[PANEL][MOST_VECTORS], v[PANEL][MOST_VECTORS];
+
+  explicit Products(PaddedMatrix& H) : H(H) {}
+  // Count the pair that was put into c[number] and v[number].
+  void added() {
+    if (++number == PANEL) flush();
+  }
+  void flush() {
+    if (!number) return;
+    for (; number < PANEL; ++number) {
+      for (int q = 0; q < H.vectors; ++q) c[number][q] = v[number][q] = Lanes{};
+    }
+    H.add_products(c, v);
+    number = 0;
+  }
+};
+
 // The first ROWS rows of a matrix, of which those from `H.n` on mean nothing.
 template <int ROWS>
 struct RegisterProducts {
