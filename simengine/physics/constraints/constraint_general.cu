@@ -17,13 +17,13 @@ DEVICE void put_equality(int e, int r, int rows, const real* pos, const real* dr
 }
 
 // (1) rows of the active equalities, from row 0 on; returns their number. Until (4), efc_D holds the distance on which
-// their impedance depends, and efc_aref the drift. An equality of lengths is the work of one lane, and one of bodies is
-// that of as many lanes as a row has words, or of all lanes.
+// their impedance depends, and efc_aref the drift. An equality is the work of one lane, but for the Jacobian of one of
+// bodies, which is that of as many lanes as a row has words, or of all lanes.
 template <class Rows>
 DEVICE int equality_rows(const Model& m, const real* qpos, const int* eq_active, const Motion& motion,
                          const real* ten_length, const real* ten_J, const Rows& jacobian, real* efc_pos, real* efc_D,
                          real* efc_aref, int* efc_type, int* efc_id) {
-  real pos[6], drift[6] = {0, 0, 0, 0, 0, 0};
+  real pos[6], drift[6];
   int all = 0;
   bool of_bodies = false;
   ROLLED for (int base = 0; base < m.neq(); base += LANES) {
@@ -34,9 +34,12 @@ DEVICE int equality_rows(const Model& m, const real* qpos, const int* eq_active,
     if (!rows) continue;
     if (m.eq_type()[e] <= EQ_WELD) {
       of_bodies = true;
-      continue;
+      const EqualityFrames at = equality_frames(m, e, motion);
+      body_equality(m, e, motion, at.p1, at.p2, at.q1, at.q2, pos, drift);
+    } else {
+      drift[0] = 0;
+      pos[0] = length_equality(m, e, qpos, ten_length, ten_J, jacobian, r);
     }
-    pos[0] = length_equality(m, e, qpos, ten_length, ten_J, jacobian, r);
     put_equality(e, r, rows, pos, drift, efc_pos, efc_D, efc_aref, efc_type, efc_id);
   }
   if (!lane_any(of_bodies)) return all;
@@ -52,23 +55,17 @@ DEVICE int equality_rows(const Model& m, const real* qpos, const int* eq_active,
       r += of_this;
     }
     if (!rows || m.eq_type()[e] > EQ_WELD) continue;
-    real p1[3], p2[3], q1[4], q2[4], column[6];
-    equality_point(m, e, 0, motion.xpos, motion.xmat, p1);
-    equality_point(m, e, 1, motion.xpos, motion.xmat, p2);
-    equality_quat(m, e, 0, motion.xquat, q1);
-    equality_quat(m, e, 1, motion.xquat, q2);
-    for (int i = 0; i < 6; ++i) drift[i] = 0;
-    body_equality(m, e, motion, p1, p2, q1, q2, pos, drift);
+    const EqualityFrames at = equality_frames(m, e, motion);
+    real column[6];
     const typename Rows::Dofs dofs = jacobian.dofs(m, m.eq_obj()[2 * e], m.eq_obj()[2 * e + 1]);
     ROLLED for (int c = lane() % width; c < jacobian.stride; c += width) {
-      body_equality_column(m, e, motion, dofs.dof(m, c), p1, p2, q1, q2, column);
+      body_equality_column(m, e, motion, dofs.dof(m, c), at.p1, at.p2, at.q1, at.q2, column);
       for (int i = 0; i < 6; ++i) {
         if (i >= rows) continue;
         jacobian.J[size_t(own + i) * jacobian.stride + c] = column[i];
         jacobian.touch(own + i, c, dofs);
       }
     }
-    if (lane() % width == 0) put_equality(e, own, rows, pos, drift, efc_pos, efc_D, efc_aref, efc_type, efc_id);
   }
   return all;
 }

@@ -17,6 +17,11 @@ DEVICE void equality_quat(const Model& m, int e, int side, const real* xquat, re
   quat_mul(out, xquat + 4 * m.eq_obj()[2 * e + side], m.eq_quat() + 8 * e + 4 * side);
 }
 
+// The constrained points and orientations of a connect or weld, which only a weld needs both of.
+struct EqualityFrames {
+  real p1[3], p2[3], q1[4], q2[4];
+};
+
 // Vector part of conj(a) x b for x = (scalar, vector), times half the torque scale of the weld.
 DEVICE void weld_turned(const Model& m, int e, const real* a, const real* b, real scalar, const real* vector,
                         real* out) {
@@ -45,6 +50,18 @@ DEVICE void weld_torque(const Model& m, int e, const real* xquat, const real* f,
 struct Motion {
   const real *xpos, *xquat, *xmat, *subtree_com, *cdof, *cvel, *cdof_dot, *qvel;
 };
+
+DEVICE EqualityFrames equality_frames(const Model& m, int e, const Motion& motion) {
+  EqualityFrames at;
+  equality_point(m, e, 0, motion.xpos, motion.xmat, at.p1);
+  equality_point(m, e, 1, motion.xpos, motion.xmat, at.p2);
+  for (int i = 0; i < 4; ++i) at.q1[i] = at.q2[i] = 0;
+  if (m.eq_type()[e] == EQ_WELD) {
+    equality_quat(m, e, 0, motion.xquat, at.q1);
+    equality_quat(m, e, 1, motion.xquat, at.q2);
+  }
+  return at;
+}
 
 // Linear acceleration of a point of body b at constant qvel, and angular acceleration of the body; `turning` receives
 // the angular velocity. `spatial` is the sum of cdof_dot qvel over the dofs that move the body.
