@@ -2,7 +2,7 @@
 
     constraint ── islands ── scan_islands ── counts ── gather ── solver, for each size class ── scatter
 
-The stages are not fused, since the scratch of a fused kernel may be too large for shared memory in such worlds.
+Stages of many worlds are not fused, since the scratch of a fused kernel leaves a multiprocessor room for few of them.
 """
 
 from __future__ import annotations
