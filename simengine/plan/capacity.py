@@ -73,12 +73,13 @@ def first_entries(model: ModelTable, space: str, worlds: int, ahead: bool) -> in
 def _first_of_islands(model: ModelTable, rows: int) -> dict[str, int]:
     """Entries that each arena of islands has for a world with so many rows.
 
-    There is room for islands of any size, with four rows between two blocks, as those of a contact.
+    There is room for islands of three blocks, and for rows of islands of any size, four between two blocks, as those of
+    a contact.
     """
     dense, between = most_dense_dofs(model, model.nv), model.sizes["nwidest"] ** 2
     return {
         "island": model.sizes["nblock"],
-        "island_M": -(-model.nv * dense // 4) + model.sizes["nblock"],
+        "island_M": -(-min(model.nv * dense, 3 * model.nM) // 4) + model.sizes["nblock"],
         "island_J": rows * max(padded(dense), model.sizes["nJ"]) // 4,
         "island_H": -(-(3 * model.nM + between * rows // 4) // 4),
     }
