@@ -28,6 +28,9 @@ from simengine_scheduler import KernelCall
 from simengine_scheduler.core.dependencies import dependencies
 from simengine_scheduler.cuda import graph
 
+COPIES_OPTIONS = (f"-DPROGRESS_WORDS={len(PROGRESS)}",)
+"""What the source of copies is compiled with."""
+
 _MOST_NODES = 512  # of a graph that makes several steps; a larger one takes long to build
 
 _memories: WeakKeyDictionary[Any, dict[int, Any]] = WeakKeyDictionary()
@@ -126,7 +129,7 @@ def _module() -> Any:
     import cupy
 
     code = (Path(__file__).parent / "copies.cu").read_text()
-    return cupy.RawModule(code=code, options=(f"-DPROGRESS_WORDS={len(PROGRESS)}",))
+    return cupy.RawModule(code=code, options=COPIES_OPTIONS)
 
 
 def _field(array: Any, first: int = 0, number: int | None = None) -> structures.Field:

@@ -12,6 +12,7 @@ import numpy as np
 
 from simengine.backends.host import HostBackend
 from simengine.kernels.host_build import build_library, defines
+from simengine.state.fields import PROGRESS
 from simengine.xla import structures
 from simengine.xla.invweights import WeightsCall
 
@@ -102,11 +103,11 @@ class CudaWeights:
         )
         graphs = structures.array_of(structures.Graph, [structures.Graph(self._handle, 1)])
         fallback = (ctypes.c_int64 * len(call.outputs))(*[-1] * len(call.outputs))
-        cleared, progress = structures.array_of(structures.Field, []), cupy.zeros(4, "int32")
+        cleared, progress = structures.array_of(structures.Field, []), cupy.zeros(len(PROGRESS), "int32")
         self._kept = [arrays, own, launch, inputs, outputs, graphs, fallback, cleared, progress]
         self.structure = structures.CudaMemory(
             *(inputs, len(call.inputs), outputs, len(call.outputs), graphs, 1, copies("gather"), copies("scatter")),
-            *(progress.data.ptr, 4, self._event.ptr, fallback, cleared, 0),
+            *(progress.data.ptr, len(PROGRESS), self._event.ptr, fallback, cleared, 0),
             *(copies("choose"), chosen.data.ptr, number.data.ptr, call.num_worlds),
         )
         cupy.cuda.Device().synchronize()

@@ -8,6 +8,7 @@ import pytest
 
 import simengine.xla
 from simengine.kernels.host_build import defines
+from simengine.xla.cuda_memory import COPIES_OPTIONS
 
 SOURCES = sorted(Path(simengine.xla.__file__).parent.glob("*.cu"))
 
@@ -18,7 +19,7 @@ def test_a_source_compiles(source: Path, dtype: str) -> None:
     nvrtc = pytest.importorskip("cupy").cuda.nvrtc
     program = nvrtc.createProgram(source.read_text(), source.name, (), ())
     try:
-        nvrtc.compileProgram(program, ("--gpu-architecture=sm_90", *defines(dtype, 32)))
+        nvrtc.compileProgram(program, ("--gpu-architecture=sm_90", *COPIES_OPTIONS, *defines(dtype, 32)))
         assert nvrtc.getCUBIN(program)
     except nvrtc.NVRTCError as error:
         pytest.fail(f"{error}\n{nvrtc.getProgramLog(program)}")
