@@ -50,6 +50,8 @@ def _every_build(args: argparse.Namespace) -> list[Job]:
     lean = without_code_for_cones() if "float32" in args.dtype else ()
     jobs += [(k, "float32", kernel_lanes(k, 32), args.arch[0]) for k in lean]
     jobs += [(k, d, n, args.arch[0]) for k in islands.of_few_worlds() for d in args.dtype for n in args.lanes]
+    few_large = [islands.for_few_large(k) for k in islands.ISLAND_KERNELS if k.block_per_unit]
+    jobs += [(k, d, kernel_lanes(k, 32), args.arch[0]) for k in few_large for d in args.dtype]
     of_islands = without_code_for_cones_of_islands(islands.ISLAND_KERNELS)
     jobs += [(k, d, kernel_lanes(k, n), args.arch[0]) for k in of_islands for d in args.dtype for n in args.lanes]
     wide = (*with_wide_matrices((36, 48, 64)), *islands.with_matrices_in_registers((36, 56, 64, 84, 128)))

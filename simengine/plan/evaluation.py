@@ -12,7 +12,7 @@ from typing import NamedTuple
 from simengine.kernels.kernel import Kernel
 from simengine.model.pair_types import PAIR_TYPES
 from simengine.plan import catalogue
-from simengine.plan.islands import by_block, for_large, island_solution, most_islands, scattering
+from simengine.plan.islands import by_block, for_few_large, for_large, island_solution, most_islands, scattering
 from simengine.plan.pairs import PAIR_KERNELS
 from simengine.plan.selection import Selection, fields_needed
 from simengine.plan.stages import INTEGRATORS, SOLVERS, UNCONSTRAINED
@@ -319,6 +319,7 @@ def _by_islands(selection: Selection) -> Launches:
         if kernel.unit != "island":
             return (Launch(kernel, ahead=ahead),)
         large = for_large(kernel)
+        large = for_few_large(large) if large and selection.few_large_islands else large
         forms = (*[kernel] * LARGE_ISLANDS, large, large)
         return tuple(of_class(form, c) for c, form in enumerate(forms) if form and most[c])[::-1]
 

@@ -48,6 +48,17 @@ def in_blocks(kernel: Kernel) -> Kernel:
     return kernel if stages == kernel.stages else replace(kernel, name=f"{kernel.name}_blocks", stages=stages)
 
 
+@cache
+def in_blocks_of_few(kernel: Kernel) -> Kernel:
+    """The same for few worlds, which leave a thread more registers than many do."""
+    blocks = in_blocks(kernel)
+    least = min(blocks.min_blocks_per_multiprocessor, _BLOCKS_OF_FEW)
+    return blocks if blocks is kernel else replace(blocks, min_blocks_per_multiprocessor=least)
+
+
+_BLOCKS_OF_FEW = 4
+"""How many blocks of four worlds each of 132 multiprocessors has of up to 2,048 worlds, which are few."""
+
 _SPREAD = frozenset((COLLISION, CONSTRAINT_BLOCKS, GATHER))
 """Stages of worlds that are solved by islands that take less time by blocks, where worlds are few."""
 
@@ -59,6 +70,8 @@ _BLOCKS = {CONSTRAINT_BLOCKS: 5, GATHER: 6}
 
 _BLOCKS_OF_LARGE = 6
 """How many large islands a multiprocessor should hold at once. Their blocks wait for barriers most of the time."""
+
+_BLOCKS_OF_FEW_LARGE = 4  # up to which a thread has the registers that it asks for
 
 
 _IN_SCRATCH: dict[Stage, frozenset[str]] = {
@@ -114,6 +127,14 @@ def for_large(kernel: Kernel) -> Kernel | None:
         block_per_unit=by_block,
         min_blocks_per_multiprocessor=_BLOCKS_OF_LARGE if by_block else 1,
     )
+
+
+@cache
+def for_few_large(kernel: Kernel) -> Kernel:
+    """The variant of a kernel over large islands for few worlds, whose threads have all registers that they ask for."""
+    if not kernel.block_per_unit:
+        return kernel
+    return replace(kernel, name=f"{kernel.name}_few", min_blocks_per_multiprocessor=_BLOCKS_OF_FEW_LARGE)
 
 
 ISLAND_SOLVERS: dict[str, tuple[Kernel, ...]] = {
@@ -241,7 +262,7 @@ def scattering(kernel: Kernel) -> Kernel:
 def of_few_worlds() -> tuple[Kernel, ...]:
     """Kernels of several stages that only few worlds launch."""
     motion = (smooth_kernels.INERTIA, smooth_kernels.INERTIA_GENERAL)
-    return (*map(in_blocks, motion), *(scattering(_INTEGRATORS[name]) for name in _INTEGRATORS if name != "rk4"))
+    return (*map(in_blocks_of_few, motion), *(scattering(_INTEGRATORS[name]) for name in _INTEGRATORS if name != "rk4"))
 
 
 def with_matrices_in_registers(sizes: tuple[int, ...]) -> tuple[Kernel, ...]:

@@ -11,7 +11,7 @@ from simengine.kernels.kernel import Kernel
 from simengine.model.model_table import ModelTable
 from simengine.model.pair_types import PAIR_TYPES
 from simengine.plan import catalogue, smooth_kernels
-from simengine.plan.islands import MOST_FUSED_DOFS, fitting, in_blocks, island_integrator
+from simengine.plan.islands import MOST_FUSED_DOFS, fitting, in_blocks, in_blocks_of_few, island_integrator
 from simengine.plan.scratch import works_in_blocks
 from simengine.plan.stages import FACTOR_M, SITES
 from simengine.plan.tiles import (
@@ -284,6 +284,11 @@ class Selection:
         return few and self.model.has_islands and not works_in_blocks(self.model)
 
     @property
+    def few_large_islands(self) -> bool:
+        """Whether a GPU holds a large island of each world at once, with all registers that its threads ask for."""
+        return self.spreads_searches and self.worlds <= SPREAD_WORLDS
+
+    @property
     def moves_in_three(self) -> bool:
         """Whether inertia and forces have kernels of their own.
 
@@ -298,7 +303,7 @@ class Selection:
         before = (catalogue.ACTUATORS_BY_BLOCK,) if self.lengths_by_block else ()
         if self.moves_in_three and not model.has_adhesion:
             three = smooth_kernels.smooth_in_three(model.general_smooth, model.has_fluid, self.lengths_by_block)
-            return (*before, *(map(in_blocks, three) if model.has_islands else three))
+            return (*before, *(map(in_blocks_of_few, three) if model.has_islands else three))
         if self.lengths_by_block:
             return (*before, catalogue.SMOOTH_DRIVEN)
         kernel = smooth_kernels.smooth(model.general_smooth, model.has_fluid, model.has_adhesion)
