@@ -94,7 +94,7 @@ def make_step(
 
     Raises:
         ValueError: an argument is invalid.
-        BackendError: the backend cannot run here, or the model's steps wait for counts on a GPU.
+        BackendError: the backend cannot run here, or the model is solved by islands on a GPU.
     """
     if backend is not None:
         if derived:

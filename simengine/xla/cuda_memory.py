@@ -152,12 +152,12 @@ def load(table: ModelTable) -> Any:
     """The handler's library, which knows the function that makes memory.
 
     Raises:
-        BackendError: the model's steps wait for counts, or a part that is needed is missing.
+        BackendError: the model is solved by islands or has its pairs found, or a part that is needed is missing.
     """
     if table.has_islands or table.finds_pairs:
         what = "is solved island by island" if table.has_islands else "finds the pairs that may touch in every step"
         raise BackendError(
-            f"model {table.name!r} {what}, so its steps wait for counts, which a GPU cannot do inside a JAX program; "
+            f"model {table.name!r} {what}, which is not supported inside a JAX program on a GPU; "
             "use simengine.Simulation, or backend='host'"
         )
     library = handlers("CUDA")

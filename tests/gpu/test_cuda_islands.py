@@ -43,7 +43,8 @@ def test_matrices_of_islands_are_in_registers_of_a_warp_or_a_block(backend: str,
 @pytest.mark.parametrize("name", ["heap", *IN_REGISTERS])
 def test_islands_have_the_same_bits_under_every_executor(backend: str, name: str) -> None:
     states = []
-    for options in ({"executor": "serial"}, {"executor": "streams", "shards": 1}, {"executor": "streams", "shards": 3}):
+    counted, ahead = {"executor": "streams", "emission": "counted"}, {"executor": "streams", "emission": "ahead"}
+    for options in ({"executor": "serial"}, counted, {**counted, "shards": 3}, ahead, {"executor": "graph-cached"}):
         sim = Simulation(MODELS[name], 24, backend=backend, **options)
         sim.step(100)
         states.append((sim.qpos.get().tobytes(), sim.qvel.get().tobytes()))

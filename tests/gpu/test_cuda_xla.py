@@ -128,7 +128,7 @@ def test_shard_map_over_gpus_has_the_same_bits() -> None:
     assert len(split.qpos.sharding.device_set) == len(devices)
 
 
-def test_models_whose_steps_wait_for_counts_are_refused_by_name() -> None:
+def test_models_that_are_solved_by_islands_are_refused_by_name() -> None:
     model = model_of("ant")
     model.table.solve_by_islands(True)
     with pytest.raises(simengine.BackendError, match=r"'ant'.* is solved island by island.*simengine.Simulation"):
