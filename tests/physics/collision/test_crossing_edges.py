@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import mujoco
 import numpy as np
+import pytest
 
 from simengine import Simulation, load_model
+from simengine.backends import select
 from simengine.fuzz.solids import solids
+from tests.helpers.cuda_on_host.backend import FiberBackend
 
 HILLS = "8 1 3 10 1 5 4 10 1 8 6 3 4 4 2 6 7 7 9 7 2 8 6 10 1 8 1 9 2 7 1 1 0 5 5 5"
 LYING = f"""
@@ -15,23 +18,30 @@ LYING = f"""
   <body><freejoint/><geom type="cylinder" size="0.13 0.12"/></body></worldbody></mujoco>"""
 # A cylinder 0.115 m deep in a prism, of which an edge crosses its side at an angle of two thirds of a degree.
 POSE = (0.71898416, -0.10162438, 0.18987865, -0.45188784, 0.69271355, 0.07239548, 0.55740848)
-WORLDS = 100
+WORLDS = {"host": 100, "cuda": 40, "jax": 100}
 
 
-def test_the_points_of_a_cylinder_along_an_edge_belong_to_both_shapes_in_float32() -> None:
-    moves = np.random.default_rng(0).uniform(-1, 1, (WORLDS, 7)) * ([2e-4] * 3 + [1e-4] * 4)
+@pytest.mark.parametrize("backend", ["host", "cuda", pytest.param("jax", marks=pytest.mark.slow)])
+def test_the_points_of_a_cylinder_along_an_edge_belong_to_both_shapes_in_float32(
+    backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also in CUDA's kernels, which run on the host here."""
+    monkeypatch.setitem(select._MAKERS, "cuda", FiberBackend)
+    worlds = WORLDS[backend]
+    moves = np.random.default_rng(0).uniform(-1, 1, (worlds, 7)) * ([2e-4] * 3 + [1e-4] * 4)
     poses = (np.array(POSE) + moves).astype(np.float32)
     mj = mujoco.MjModel.from_xml_string(LYING)
     data = mujoco.MjData(mj)
-    with Simulation(load_model(mj), num_worlds=WORLDS, backend="host", dtype="float32") as sim:
+    with Simulation(load_model(mj), num_worlds=worlds, backend=backend, dtype="float32") as sim:
         sim.set_state(qpos=poses)
         sim.forward()
-        for world in range(WORLDS):
+        for world in range(worlds):
             data.qpos[:] = poses[world]
             mujoco.mj_kinematics(mj, data)
             found = sim.contacts(world)
-            assert len(found.dist) == 4
-            for dist, pos, frame in zip(found.dist, found.pos, found.frame, strict=True):
+            dists, points, frames = (np.asarray(x, float) for x in (found.dist, found.pos, found.frame))
+            assert len(dists) == 4
+            for dist, pos, frame in zip(dists, points, frames.reshape(-1, 3, 3), strict=True):
                 for geom, way in ((0, -0.5), (1, 0.5)):
                     end = pos + way * dist * frame[0]
                     assert any(solid.holds(end, 2e-6) for solid in solids(mj, data, geom, end)), (world, dist)

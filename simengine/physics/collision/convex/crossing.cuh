@@ -3,7 +3,7 @@
 // is right if both edges hold it: then its points belong to the cores, and differ along the normal only.
 #pragma once
 
-#if !SIMENGINE_GPU && REAL_IS_FLOAT
+#if REAL_IS_FLOAT
 #define CROSSING_ASIDE R(1e-4)  // [rad] from a normal to the ends of an edge
 #define CROSSING_TOUCHES R(1e-5)  // relative to the scale: an end this close to the farthest point touches
 

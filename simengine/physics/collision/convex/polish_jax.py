@@ -11,6 +11,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from simengine.physics.collision.convex.crossing_jax import Kinks, edges_cross
 from simengine.physics.collision.convex.gjk_jax import Simplex
 from simengine.physics.collision.convex.shape_jax import (
     Pair,
@@ -28,20 +29,6 @@ from simengine.physics.math.vector_jax import cross, dot
 
 STEPS = 8
 _still = jax.lax.stop_gradient
-
-
-class Kinks(NamedTuple):
-    """Edges of flat parts whose kinks are active at the contact.
-
-    Attributes:
-        number: () 0, 1 or 2.
-        edge: (2, 3) unit vectors.
-        body: (2,) the body that each edge belongs to: 0 or 1.
-    """
-
-    number: jax.Array
-    edge: jax.Array
-    body: jax.Array
 
 
 class _Steps(NamedTuple):
@@ -272,9 +259,11 @@ def witnesses(p: Pair, s: Simplex, n: jax.Array, h: jax.Array, kinks: Kinks) -> 
     share = jnp.where(jnp.arange(2, dtype=jnp.int32) < kinks.number, share, 0.0)
     first = kinks.body == 0
     move1, move2 = jnp.where(first, share, 0.0) @ kinks.edge, jnp.where(first, 0.0, share) @ kinks.edge
-    # the crossing of almost parallel edges of both cores is not well defined: then each point moves by half
+    # a far crossing of almost parallel edges of both cores is not well defined: then each point moves by half, unless
+    # both edges hold it
     most = 4.0 * jnp.linalg.norm(_still(rest)) + 0.01 * _still(p.scale)
     half = two & (kinks.body[0] != kinks.body[1]) & (jnp.abs(_still(share)).sum() > most)
+    half = half & ~edges_cross(p, n, kinks, share, p1, p2)
     end1, end2 = p1 - jnp.where(half, 0.5 * rest, move1), p2 + jnp.where(half, 0.5 * rest, move2)
     # the support point of a strictly convex core is unique and determines the other's
     strict1 = _is_strict(p.a) | (certain1 & ~certain2)
