@@ -6,9 +6,7 @@ DEVICE void collision_depth(const Model& m, const real* geom_xpos, const real* g
   const Difference d = difference_of(pair_of(m, near_cand[search_near[part]], geom_xpos, geom_xmat));
   Simplex simplex;
   real normal[3];
-#if BEGINS_WITH_SIMPLEX
   take_simplex(search_simplex + SIMPLEX_WORDS * size_t(part), false, simplex, normal);
-#endif
   epa<AllLanes>(d, *reinterpret_cast<Polytope*>(polytope), simplex, normal);
   if (lane() == 0) put_simplex(search_simplex + SIMPLEX_WORDS * size_t(part), simplex, normal);
   lane_sync();

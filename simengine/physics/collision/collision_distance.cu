@@ -20,8 +20,7 @@ DEVICE void collision_distance(const Model& m, const real* geom_xpos, const real
     Simplex simplex;
     real normal[3];
     const int cores = begin_search(d, detection_margin(m, c), simplex, normal);
-    const bool left = cores == CORES_NEAR || (BEGINS_WITH_SIMPLEX && cores == CORES_DEEP);
-    if (left && !is_segment_cylinder(d)) {
+    if (cores != CORES_APART && !is_segment_cylinder(d)) {
       put_simplex(search_simplex + SIMPLEX_WORDS * size_t(k), simplex, normal);
     }
     search_state[k] = cores;

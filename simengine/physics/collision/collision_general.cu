@@ -23,11 +23,8 @@ DEVICE void search_pairs(const Model& m, const int* near_cand, const int* search
       const bool own = lane() == LANES - most;
       const int other = near_cand[search_near[base + LANES - most]];
       const Difference deep = difference_of(pair_of(m, other, geom_xpos, geom_xmat));
-      Simplex around;
+      Simplex around = simplex_of_lane(simplex, LANES - most);
       real outward[3];
-#if BEGINS_WITH_SIMPLEX
-      around = simplex_of_lane(simplex, LANES - most);
-#endif
       epa<AllLanes>(deep, shared, around, outward);
       if (!own) continue;
       left = 0;

@@ -213,10 +213,7 @@ template <typename Team>
 DEVICE_CALL void epa(const Difference& d, Polytope& p, Simplex& s, real* normal) {
   const Shape shape = shape_of_lane<Team>(d);
   SupportVertices<Team> vertices;
-  bool begun = false;
-#if BEGINS_WITH_SIMPLEX
-  begun = s.around && polytope_of_simplex(s, d.scale, p, vertices);
-#endif
+  const bool begun = s.around && polytope_of_simplex(s, d.scale, p, vertices);
   if (!begun) first_polytope<Team>(d, shape, p, vertices);
   Team::sync();
   int corner[3] = {0, 1, 2};

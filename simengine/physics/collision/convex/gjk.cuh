@@ -114,8 +114,8 @@ DEVICE_CALL real gjk(const Difference& d, real most, Simplex& s, real* normal, b
   return gjk_in_vectors(d, most, s, normal, apart);
 #endif
   real v[3], dir[3];
-#if !SIMENGINE_GPU
   s.around = false;
+#if !SIMENGINE_GPU
   s.face = 0;
 #endif
   *apart = !first_simplex(d, most, s);
@@ -154,10 +154,8 @@ DEVICE_CALL real gjk(const Difference& d, real most, Simplex& s, real* normal, b
     // in thin tetrahedra rounding may put it inside although the cores are apart
     if (!(bound > TOUCH_TOLERANCE * d.scale) && holds_origin(next) &&
         !in_a_plane(next.w[0], next.w[1], next.w[2], next.w[3], d.scale)) {
-#if !SIMENGINE_GPU
       s = next;
       s.around = true;
-#endif
       return 0;
     }
     nearest(next, v);

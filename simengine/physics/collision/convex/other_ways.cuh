@@ -111,8 +111,8 @@ DEVICE void simplex_around(const Difference& d, const real* n, Simplex& s) {
   const int lanes = Team::SIZE < 3 ? 1 : 3;
   real t[2][3], dir[3], w[3];
   tangents_of(n, t);
-#if !SIMENGINE_GPU
   s.around = false;
+#if !SIMENGINE_GPU
   s.face = 0;
 #endif
   for (int k = 0; k < 4; ++k) {

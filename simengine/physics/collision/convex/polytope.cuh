@@ -147,7 +147,6 @@ DEVICE void polytope_under_face(const Difference& d, Polytope& p, SupportVertice
 }
 #endif
 
-#if BEGINS_WITH_SIMPLEX
 // The tetrahedron around the origin in which the search for a distance ended. Returns false if a face of it is thin.
 template <typename Team>
 DEVICE bool polytope_of_simplex(const Simplex& s, real scale, Polytope& p, SupportVertices<Team>& vertices) {
@@ -158,9 +157,11 @@ DEVICE bool polytope_of_simplex(const Simplex& s, real scale, Polytope& p, Suppo
     ad[i] = s.w[3][i] - s.w[0][i];
   }
   cross3(across, ab, ac);
+#if !SIMENGINE_GPU
   for (int k = 0; k < 4; ++k) {
     for (int body = 0; body < 2; ++body) vertices.of[k][body] = Team::SIZE > 1 ? -1 : s.vertex[k][body];
   }
+#endif
   if (Team::rank() == 0) put_tetrahedron(p, scale, s.w, s.dir, dot3(ad, across) > 0);
   Team::sync();
   bool thin = false;
@@ -168,4 +169,3 @@ DEVICE bool polytope_of_simplex(const Simplex& s, real scale, Polytope& p, Suppo
   Team::sync();
   return !thin;
 }
-#endif

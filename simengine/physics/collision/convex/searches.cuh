@@ -32,8 +32,8 @@ DEVICE void put_simplex(real* to, const Simplex& s, const real* normal) {
     to[24 + k] = s.weight[k];
   }
   for (int i = 0; i < 3; ++i) to[28 + i] = normal[i];
-#if !SIMENGINE_GPU
   to[31] = s.around;
+#if !SIMENGINE_GPU
   if (s.face) put_face(to, s);
 #endif
 }
@@ -50,8 +50,8 @@ DEVICE void take_simplex(const real* from, bool deep, Simplex& s, real* normal) 
     s.renew(k);
   }
   for (int i = 0; i < 3; ++i) normal[i] = from[28 + i];
-#if !SIMENGINE_GPU
   s.around = from[31] == 1;
+#if !SIMENGINE_GPU
   s.face = 0;
   if (from[31] > 1) take_face(from, s);
 #endif

@@ -26,8 +26,8 @@ struct Simplex {
 #if REMEMBERS_VERTICES
   mutable int vertex[4][2];  // vertices of the flat parts of both shapes, once somebody asked for them; else -1
 #endif
-#if !SIMENGINE_GPU
   bool around;               // whether it is a tetrahedron around the origin, in which distance is 0
+#if !SIMENGINE_GPU
   int face;                  // 1 + the shape that has the face on which the other rests (resting.cuh); else 0
 #endif
 
@@ -74,10 +74,6 @@ DEVICE_CALL int simplex_vertex(const Shape& s, const Simplex& simplex, int k, in
   return found;
 }
 
-// On the host a search for a depth begins with the tetrahedron in which that for a distance ended.
-#define BEGINS_WITH_SIMPLEX !SIMENGINE_GPU
-
-#if BEGINS_WITH_SIMPLEX
 // The simplex of a lane, without its weights. All lanes call it together.
 DEVICE Simplex simplex_of_lane(const Simplex& s, int from) {
   Simplex other;
@@ -89,10 +85,11 @@ DEVICE Simplex simplex_of_lane(const Simplex& s, int from) {
     other.renew(k);
   }
   other.around = lane_get(real(s.around), from) != 0;
+#if !SIMENGINE_GPU
   other.face = 0;
+#endif
   return other;
 }
-#endif
 
 // Who searches.
 struct OneLane {

@@ -9,9 +9,7 @@ DEVICE void prism_depth(const Model& m, const real* geom_xpos, const real* geom_
   prism_shape(p, f, vert);
   Simplex simplex;
   real normal[3];
-#if BEGINS_WITH_SIMPLEX
   take_simplex(prism_simplex + SIMPLEX_WORDS * size_t(part), false, simplex, normal);
-#endif
   epa<AllLanes>(f.d, *reinterpret_cast<Polytope*>(polytope), simplex, normal);
   if (lane() == 0) put_simplex(prism_simplex + SIMPLEX_WORDS * size_t(part), simplex, normal);
   lane_sync();

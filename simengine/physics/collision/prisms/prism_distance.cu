@@ -20,9 +20,7 @@ DEVICE void prism_distance(const Model& m, const real* geom_xpos, const real* ge
       real normal[3];
       const int cores = begin_search(f.d, margin, simplex, normal);
       state = cores == CORES_APART ? PRISM_APART : cores == CORES_NEAR ? PRISM_NEAR : PRISM_DEEP;
-      if (cores == CORES_NEAR || (BEGINS_WITH_SIMPLEX && cores == CORES_DEEP)) {
-        put_simplex(prism_simplex + SIMPLEX_WORDS * size_t(k), simplex, normal);
-      }
+      if (cores != CORES_APART) put_simplex(prism_simplex + SIMPLEX_WORDS * size_t(k), simplex, normal);
       const int line = cores == CORES_DEEP ? QUEUE_PRISMS_DEEP : QUEUE_PRISMS_NEAR;
       if (cores != CORES_APART) put_entry(prism_queue, queue, line, {world - begin, k});
     }
