@@ -96,7 +96,9 @@ class ModelTable:
         self.initial = initial_state(mj)
         self.pair_codes: tuple[int, ...] = tuple(sorted(set(self.arrays["cand_type"].tolist())))
         self._note_most(census)
-        self.has_convex: bool = any(PAIR_TYPES.index(name) in self.pair_codes for name in ("convex", "hfield"))
+        searched = {PAIR_TYPES.index(name) for name in ("convex", "hfield")}
+        self.has_convex: bool = not searched.isdisjoint(self.pair_codes)
+        self.counts_near: bool = not searched.issuperset(self.pair_codes)
         self.face_corners = face_capacity(mj, pairs)
         self.has_fluid = bool(self.arrays["opt_density"] > 0 or self.arrays["opt_viscosity"] > 0)
         heavy = any(HEAVY_PAIRS[code] for code in self.pair_codes)

@@ -17,6 +17,7 @@ from simengine.physics.collision.collision import (
     COLLISION_DISTANCE,
     COLLISION_GENERAL,
     COLLISION_LIST,
+    COLLISION_NEAR,
     COLLISION_TOUCH,
     LIST_CULLED,
 )
@@ -281,6 +282,12 @@ CLUSTERS_BY_BLOCK = replace(
 )
 """The same by a block, for few worlds."""
 
+LIST_NEAR = replace(SEARCHES[0], name="list_near", constants=(("COUNTS_NEAR", 0),))
+"""The first of them without the contacts of pairs that need no search."""
+
+COUNT_NEAR = replace(single(COLLISION_NEAR), name="count_near", own_lanes=1, min_blocks_per_multiprocessor=4)
+"""The kernel that counts these in large batches, in which lanes have pairs of any world."""
+
 DEPTH_BY_WARP = replace(SEARCHES[2], name="depth_by_warp", own_lanes=32)
 """The third of them for few worlds, with a whole warp for each pair, since few of its warps would have another pair."""
 
@@ -378,6 +385,8 @@ def step_kernels(integrator: str, solver: str = SOLVE_NEWTON_UNILATERAL.name) ->
         LIST_BY_BLOCK,
         LISTING_BY_CLUSTERS,
         CLUSTERS_BY_BLOCK,
+        LIST_NEAR,
+        COUNT_NEAR,
         DEPTH_BY_WARP,
         TOUCH_IN_EIGHT,
         *TOUCHES_OF_MANY,

@@ -213,20 +213,27 @@ class Selection:
     @property
     def _searches(self) -> tuple[Kernel, ...]:
         """The kernels that count contacts where pairs need a search, or are listed by clusters."""
-        first, distance, depth, touch, last = catalogue.SEARCHES
-        by_block = self.lists_by_block and self.worlds <= MERGED_WORLDS
-        if by_block:
-            first = catalogue.LIST_BY_BLOCK
-        if self.culls:
-            first = catalogue.CLUSTERS_BY_BLOCK if by_block else catalogue.LISTING_BY_CLUSTERS
+        _, distance, depth, touch, last = catalogue.SEARCHES
         if not self.model.nsearch:
-            return (first, *self._prisms, last)
-        if self.worlds <= MERGED_WORLDS:
-            depth = catalogue.DEPTH_BY_WARP if self.spreads_searches else depth
+            return (*self._listing, *self._prisms, last)
         if not self.spreads_searches:
-            return (first, distance, depth, touch, last)
+            return (*self._listing, distance, depth, touch, last)
+        depth = catalogue.DEPTH_BY_WARP if self.worlds <= MERGED_WORLDS else depth
         touches = (catalogue.TOUCH_IN_EIGHT,) if self.worlds <= SPREAD_WORLDS else catalogue.TOUCHES_OF_MANY
-        return (first, distance, depth, *touches, *self._prisms, last)
+        return (*self._listing, distance, depth, *touches, *self._prisms, last)
+
+    @property
+    def _listing(self) -> tuple[Kernel, ...]:
+        """The kernels that list near pairs, and count contacts of those that need no search."""
+        few = self.worlds <= MERGED_WORLDS
+        by_block = self.lists_by_block and few
+        if self.culls:
+            return (catalogue.CLUSTERS_BY_BLOCK if by_block else catalogue.LISTING_BY_CLUSTERS,)
+        if by_block:
+            return (catalogue.LIST_BY_BLOCK,)
+        if few or not self.spreads_searches:
+            return (catalogue.SEARCHES[0],)
+        return (catalogue.LIST_NEAR, *((catalogue.COUNT_NEAR,) if self.model.counts_near else ()))
 
     @property
     def _searches_apart(self) -> bool:

@@ -294,7 +294,7 @@ def without_some_kinds() -> tuple[Kernel, ...]:
     """Every variant without the code for some kinds of pairs."""
     alone = (catalogue.single(catalogue.COLLISION_GENERAL), catalogue.COUNTING_BY_WARP)
     culled = (catalogue.LISTING_BY_CLUSTERS, catalogue.CLUSTERS_BY_BLOCK)
-    listing = (catalogue.POSITION_GENERAL, *alone, catalogue.SEARCHES[0], *culled)
+    listing = (catalogue.POSITION_GENERAL, *alone, catalogue.SEARCHES[0], *culled, catalogue.LIST_NEAR)
     variants = (without_kinds(k, *kinds) for k in listing for kinds in product((False, True), repeat=2))
     return tuple(dict.fromkeys(variant for variant in variants if variant not in listing))
 

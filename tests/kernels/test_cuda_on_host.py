@@ -234,6 +234,26 @@ def test_steps_do_not_depend_on_the_order_of_lanes(name: str, how: str, monkeypa
     assert len({outcome.hash for outcome in outcomes}) == 1
 
 
+MIXED = ("capsule' size='0.05 0.1", "box' size='0.1 0.05 0.08", "sphere' size='0.07", "cylinder' size='0.06 0.1")
+
+
+def test_lanes_with_pairs_of_any_world_count_what_those_of_a_world_do() -> None:
+    """Pairs of five types without a search, and others, each world with other numbers of them."""
+    floor = "<geom type='plane' size='1 1 1' pos='0 0 -0.2'/>"
+    bodies = "".join(f"<body><freejoint/><geom type='{MIXED[i % 4]}'/></body>" for i in range(9))
+    mj = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{floor}{bodies}</worldbody></mujoco>")
+    rng = np.random.default_rng(4)
+    qpos = np.concatenate([rng.uniform(-0.3, 0.3, (40, 9, 3)), rng.normal(size=(40, 9, 4))], axis=2)
+    memory = memory_of(mj, qpos, "float32")
+    call(POSES[0], memory, arguments(POSES[0], memory))
+    rest, schedule = catalogue.SEARCHES[1:], Schedule()
+    wanted = found(memory, (catalogue.SEARCHES[0], *rest), schedule)
+    ours = found(memory, (catalogue.LIST_NEAR, catalogue.COUNT_NEAR, *rest), schedule)
+    assert len(set(wanted["ncon"].ravel().tolist())) > 5
+    for name in ("near_cand", "near_adr", "search_near", "ncon", "nefc", "counts"):
+        np.testing.assert_array_equal(ours[name], wanted[name], err_msg=name)
+
+
 def test_lanes_that_share_a_search_find_what_a_single_lane_finds() -> None:
     """Contacts by eight lanes a pair, and by one."""
     memory = heap(8)

@@ -321,6 +321,8 @@ def test_small_shards_have_more_lanes_for_a_search(monkeypatch: pytest.MonkeyPat
     few, some, many = (calls(on_gpu("rubble", worlds)) for worlds in (512, MERGED_WORLDS, 2 * MERGED_WORLDS))
     for name, there in {
         "list_by_block_no_hfields": (True, True, False),
+        "list_near_no_hfields": (False, False, True),
+        "count_near": (False, False, True),
         "depth_by_warp": (True, True, False),
         "touch_in_eight": (True, False, False),
     }.items():

@@ -54,7 +54,8 @@ _SPREAD = (catalogue.DEPTH_BY_WARP, catalogue.TOUCH_IN_EIGHT)
 SEARCHES = (
     *catalogue.SEARCHES,
     *(catalogue.LIST_BY_BLOCK, catalogue.SEARCHES[1], *_SPREAD, catalogue.SEARCHES[4]),
-    *(*catalogue.SEARCHES[:3], *catalogue.TOUCHES_OF_MANY, catalogue.SEARCHES[4]),
+    *(catalogue.LIST_NEAR, catalogue.COUNT_NEAR, *catalogue.SEARCHES[1:3]),
+    *(*catalogue.TOUCHES_OF_MANY, catalogue.SEARCHES[4]),
 )
 """The kernels that search for contacts, those of small shards, and those of large ones on a GPU."""
 _TOUCHES = (catalogue.PRISMS[3], catalogue.PRISM_TOUCH_IN_EIGHT, *catalogue.PRISM_TOUCHES_OF_MANY)

@@ -6,7 +6,8 @@ registers and instruction fetches even in models that never run it. It lists the
 lane has one, and keeps what it finds for the narrowphase. Where shapes overlap, all lanes share the search of a pair.
 
 `collision_list`, `collision_distance`, `collision_depth`, `collision_touch` and `collision_count` do the same one after
-another, so that each lane of a GPU has a search, whichever world it belongs to. What the second leaves to the third and
+another, so that each lane of a GPU has a search, whichever world it belongs to. `collision_near` does so with the pairs
+that need no search, which `collision_list` counts otherwise. What the second leaves to the third and
 fourth is in one queue for all worlds of a shard. `list_culled` takes the place of
 `collision_list` in models of many candidate pairs, most of whose geoms are far from each other: it looks at the pairs
 of two clusters of geoms only where their boxes meet.
@@ -54,6 +55,15 @@ LIST_CULLED = replace(
     name="list_culled",
     scratch=(("waiting", (128,)), ("boxes", ("nboxes",)), ("near_bits", ("nbits",))),
     shares=("convex", "hfield", "collision_list"),
+)
+COLLISION_NEAR = Stage(
+    name="collision_near",
+    reads=("geom_xpos", "geom_xmat", "near_cand", "pair_tally"),
+    updates=("near_adr",),
+    scalars=("part", "parts"),
+    collides="counted",
+    shares=("convex",),
+    flops=60,
 )
 COLLISION_DISTANCE = Stage(
     name="collision_distance",

@@ -1,18 +1,18 @@
 // Counts of a world whose pairs have been listed and searched; see counting.cuh.
 
-// Add what searches found to the lane's share of the rows. Let near_adr, which has the numbers of contacts of the other
-// pairs, be the index of the first contact of each near pair; `types` receives the lane's share of the types that have
+// Add what is found of pairs to the lane's share of the rows. Let near_adr, which has what is found of pairs without a
+// search, be the index of the first contact of each near pair; `types` receives the lane's share of the types that have
 // contacts, with one bit per type. Returns the number of contacts.
 DEVICE int add_up(const Model& m, const Tally& tally, const int* near_cand, const int* search_near,
                   const int* search_found, int* near_adr, int* rows, int* types) {
-  LANE_FOR(k, tally.searches) {
-    near_adr[search_near[k]] = search_found[k] % FOUND_ROWS;
-    *rows += search_found[k] / FOUND_ROWS;
-  }
+  LANE_FOR(k, tally.searches) near_adr[search_near[k]] = search_found[k];
   lane_sync();
   int contacts = 0, total;
   ROLLED for (int base = 0; base < tally.near; base += LANES) {
-    const int i = base + lane(), number = i < tally.near ? near_adr[i] : 0;
+    const int i = base + lane();
+    const unsigned found = i < tally.near ? near_adr[i] : 0;
+    const int number = found % FOUND_ROWS;
+    *rows += found / FOUND_ROWS;
     if (number) *types |= 1 << m.cand_type()[near_cand[i]];
     const int before = lane_scan(number, &total);
     if (i < tally.near) near_adr[i] = contacts + before;

@@ -2,10 +2,15 @@
 // on the way; those with a height field, whose work the lanes share; and those that need a search, which are listed, so
 // that few searches far from each other among the candidates run side by side.
 
+// Whether the kernel counts the contacts of those of the first kind. If not, collision_near does.
+#ifndef COUNTS_NEAR
+#define COUNTS_NEAR 1
+#endif
+
 DEVICE int collide_counted(int type, const Pair& pair, real margin, Contact* out);
 
 // Lists near pairs, and among them those that need a search. near.adr receives the numbers of contacts of the others;
-// for those with a height field, 0.
+// for those with a height field, and where the kernel does not count, 0.
 struct ListPairs {
   static const bool TESTS_BOXES = true;
   const Model& m;
@@ -17,7 +22,7 @@ struct ListPairs {
     const int type = c >= 0 ? m.cand_type()[c] : TYPE_HFIELD;
     const bool search = SEARCHES && type == TYPE_CONVEX;
     int number = 0;
-    if (!search && type != TYPE_HFIELD) {
+    if (COUNTS_NEAR && !search && type != TYPE_HFIELD) {
       Contact found[MAX_CONTACTS];
       number = collide_counted(type, pair_of(m, c, geom_xpos, geom_xmat), detection_margin(m, c), found);
       rows += rows_of(m, c, found, number);

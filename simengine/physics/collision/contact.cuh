@@ -124,7 +124,7 @@ struct ContactFields {
 // contacts of a world's pairs with a search. Their tangents follow from their normals.
 #define KEPT_REALS 7
 
-#define FOUND_ROWS 256  // search_found holds the number of contacts, and the number of their rows times this
+#define FOUND_ROWS 256  // what is found of a pair: its number of contacts, and this times the number of their rows
 
 // Whether the contacts of the search with this number are kept.
 DEVICE bool is_kept(const Model& m, int search) { return (search + 1) * MAX_CONVEX <= m.nkept(); }
