@@ -106,47 +106,57 @@ DEVICE void load_row(const real* row, int length, real* h) {
   }
 }
 
-// The same with columns of a row in registers. The lanes read the same entries of L at the same time, and no
-// entry waits for a load of Y. Each entry sees the same operations in the same order.
+// Columns of Y from `first` on, COUNT at most, where those before are in memory. They are in registers, so that no entry
+// waits for a load of Y, and the lanes read the same entries of L at the same time.
+template <int COUNT>
+DEVICE void whiten_columns(const real* J, real* Y, const real* qLD, const real* qacc, const real* qacc_other, int first,
+                           int nv, int stride, RowSums* sums) {
+  const int end = first + COUNT < nv ? first + COUNT : nv;
+  real h[COUNT];
+  load_row<COUNT>(J + first, stride - first, h);
+  UNROLLED for (int j = 0; j < COUNT; ++j) {
+    if (first + j < nv) sums->add_entry(h[j], qacc[first + j], qacc_other[first + j]);
+  }
+  ROLLED for (int k = 0; k < first; k += 4) {
+    const Vec4 four = *reinterpret_cast<const Vec4*>(Y + k);
+    const real* L = qLD + first * nv + k;
+    UNROLLED for (int e = 0; e < COUNT; ++e, L += nv) {
+      if (first + e < nv) {
+        h[e] = fma_(-L[1], four.y, fma_(-L[0], four.x, h[e]));
+        h[e] = fma_(-L[3], four.w, fma_(-L[2], four.z, h[e]));
+      }
+    }
+  }
+  // each round turns the row by four entries, so that all indices of registers are constants
+  ROLLED for (int k = first; k < end; k += 4) {
+    const real* L = qLD + k * nv + k;
+    UNROLLED for (int e = 0; e < COUNT; ++e, L += nv) {
+      if (k + e < end) {
+        UNROLLED for (int c = 0; c < 4 && c < e; ++c) h[e] = fma_(-L[c], h[c], h[e]);
+        if (e < 4) {
+          h[e] = divide_(h[e], L[e]);
+          sums->add_whitened(h[e]);
+        }
+      }
+    }
+    *reinterpret_cast<Vec4*>(Y + k) = {h[0], h[1], h[2], h[3]};
+    UNROLLED for (int j = 0; j < COUNT - 4; ++j) h[j] = h[j + 4];
+  }
+}
+
+// As many columns as registers hold, and then four at a time: of 33 dofs, one is left. Each entry sees the same
+// operations in the same order as over memory.
 template <class Put>
 DEVICE void whiten_in_registers(const Model& m, const Rows& rows, const real* qLD, const real* qacc,
                                 const real* qacc_other, real* efc_Y, const Put& put) {
   const int nv = m.nv(), stride = m.nvp();
   LANE_FOR(r, rows.n) {
+    const real* J = rows.J + size_t(r) * stride;
     real* Y = efc_Y + size_t(r) * stride;
     RowSums sums = without_entries(rows, r);
-    ROLLED for (int first = 0; first < nv; first += WHITENED) {
-      const int end = first + WHITENED < nv ? first + WHITENED : nv;
-      real h[WHITENED];
-      load_row<WHITENED>(rows.J + size_t(r) * stride + first, stride - first, h);
-      UNROLLED for (int j = 0; j < WHITENED; ++j) {
-        if (first + j < nv) sums.add_entry(h[j], qacc[first + j], qacc_other[first + j]);
-      }
-      ROLLED for (int k = 0; k < first; k += 4) {
-        const Vec4 four = *reinterpret_cast<const Vec4*>(Y + k);
-        const real* L = qLD + first * nv + k;
-        UNROLLED for (int e = 0; e < WHITENED; ++e, L += nv) {
-          if (first + e < nv) {
-            h[e] = fma_(-L[1], four.y, fma_(-L[0], four.x, h[e]));
-            h[e] = fma_(-L[3], four.w, fma_(-L[2], four.z, h[e]));
-          }
-        }
-      }
-      // each round turns the row by four entries, so that all indices of registers are constants
-      ROLLED for (int k = first; k < end; k += 4) {
-        const real* L = qLD + k * nv + k;
-        UNROLLED for (int e = 0; e < WHITENED; ++e, L += nv) {
-          if (k + e < end) {
-            UNROLLED for (int c = 0; c < 4 && c < e; ++c) h[e] = fma_(-L[c], h[c], h[e]);
-            if (e < 4) {
-              h[e] = divide_(h[e], L[e]);
-              sums.add_whitened(h[e]);
-            }
-          }
-        }
-        *reinterpret_cast<Vec4*>(Y + k) = {h[0], h[1], h[2], h[3]};
-        UNROLLED for (int j = 0; j < WHITENED - 4; ++j) h[j] = h[j + 4];
-      }
+    whiten_columns<WHITENED>(J, Y, qLD, qacc, qacc_other, 0, nv, stride, &sums);
+    ROLLED for (int first = WHITENED; first < nv; first += 4) {
+      whiten_columns<4>(J, Y, qLD, qacc, qacc_other, first, nv, stride, &sums);
     }
     put(r, sums);
   }
