@@ -65,6 +65,7 @@ _HEADERS_AFTER_MODEL = (
     "contact_sensor.cuh",
     "random.cuh",
     "row_law.cuh",
+    "contact_columns.cuh",
     "unit_rows.cuh",
     "plain_rows.cuh",
     "cone_rows.cuh",

@@ -64,5 +64,5 @@ def test_they_do_not_depend_on_the_order_of_lanes(form: str) -> None:
 
 def test_a_row_takes_five_words_less() -> None:
     sizes = before_solution(3, "pyramidal", "float32", 12, (1, 256), 120).model.sizes
-    words = [kernel.plan_scratch(sizes, 64, True).words for kernel in (FINISH, without_cones(FINISH))]
-    assert np.diff(words) == -5 * 64
+    words = [kernel.plan_scratch(sizes, 256, True).words for kernel in (FINISH, without_cones(FINISH))]
+    assert np.diff(words) == -5 * 256

@@ -89,57 +89,6 @@ DEVICE int friction_rows(const Model& m, int rows, const real* ten_J, const Rows
   return rows + m.nfriction();
 }
 
-// (2) Jacobian of contact k in column v: velocity along the axes of the contact frame, then about them. For a pyramid:
-// the normal plus and minus each of the other axes times its friction.
-DEVICE void contact_columns(const Model& m, int v, int k, int c, const ContactSides& sides, const real* cdof,
-                            const real* contact_frame, int stride, real* out) {
-  const int dim = m.cand_condim()[c], rows = rows_of(m, c);
-  if (v >= m.nv()) {  // a column beyond the dofs of the row's blocks
-    ROLLED for (int i = 0; i < rows; ++i) out[i * stride] = 0;
-    return;
-  }
-  real linear[3] = {0, 0, 0}, angular[3] = {0, 0, 0}, column[3], along[6];
-  for (int side = 0; side < 2; ++side) {
-    if (!moves(m, v, sides.body[side])) continue;
-    const real sign = side ? R(1.0) : R(-1.0);
-    side_jacobian(v, sides.arm[side], cdof, column);
-    for (int i = 0; i < 3; ++i) {
-      linear[i] = fma_(sign, column[i], linear[i]);
-      angular[i] = fma_(sign, cdof[6 * v + i], angular[i]);
-    }
-  }
-  for (int i = 0; i < 3; ++i) {
-    along[i] = dot3(contact_frame + 9 * k + 3 * i, linear);
-    along[3 + i] = dot3(contact_frame + 9 * k + 3 * i, angular);
-  }
-  const bool pyramid = dim > 1 && !(HAS_CONES && m.opt_cone() == CONE_ELLIPTIC);
-  if (!pyramid) out[0] = along[0];
-  for (int i = 1; i < 6; ++i) {
-    if (i >= dim) continue;
-    const real leaning = m.cand_friction()[5 * c + i - 1] * along[i];
-    if (pyramid) {
-      out[(2 * i - 2) * stride] = along[0] + leaning;
-      out[(2 * i - 1) * stride] = along[0] - leaning;
-    } else {
-      out[i * stride] = along[i];
-    }
-  }
-}
-
-// What the columns of contact k share.
-template <class Dofs>
-struct ContactColumns {
-  Dofs dofs;
-  ContactSides sides;
-};
-
-template <class Rows>
-DEVICE ContactColumns<typename Rows::Dofs> columns_of(const Model& m, const Rows& jacobian, int k, int cand,
-                                                      const real* contact_pos, const real* subtree_com) {
-  const ContactSides sides = contact_sides(m, cand, contact_pos + 3 * k, subtree_com);
-  return {jacobian.dofs(m, sides.body[0], sides.body[1]), sides};
-}
-
 struct RowParameters {
   const real *solref, *solimp;
   real diagonal;  // approximate diagonal entry of J inv(M) J'
@@ -224,7 +173,7 @@ DEVICE void every_row(const Model& m, const real* qpos, const real* qvel, const 
                        const real* contact_frame, const int* contact_cand, int* contact_efc_address,
                        const Rows& jacobian, real* efc_pos,
                        real* efc_margin, real* efc_D, real* efc_aref, int* efc_type, int* efc_id,
-                       real* efc_frictionloss) {
+                       real* efc_frictionloss, real* contacts) {
   const int stride = jacobian.stride;
   const Motion motion = {xpos, xquat, xmat, subtree_com, cdof, cvel, cdof_dot, qvel};
   const int equalities = equality_rows(m, qpos, eq_active, motion, ten_length, ten_J, jacobian, efc_pos, efc_D,
@@ -243,13 +192,23 @@ DEVICE void every_row(const Model& m, const real* qpos, const real* qvel, const 
     contact_rows(m, jacobian, k, cand, first, contact_pos, contact_frame, subtree_com, cdof);
   }
 #else
-  LANE_FOR_TABLE(k, ncon[0], column, stride,
-                 const auto contact = columns_of(m, jacobian, k, contact_cand[k], contact_pos, subtree_com)) {
-    const int cand = contact_cand[k], first = contact_efc_address[k];
-    if (first < 0) continue;
-    contact_columns(m, contact.dofs.dof(m, column), k, cand, contact.sides, cdof, contact_frame, stride,
-                    jacobian.J + size_t(first) * stride + column);
-    ROLLED for (int i = 0; i < rows_of(m, cand); ++i) jacobian.touch(first + i, column, contact.dofs);
+  // (2) Jacobians of contacts
+  ROLLED for (int base = 0; base < ncon[0]; base += CONTACTS_AT_ONCE) {
+    const int left = ncon[0] - base, number = left < CONTACTS_AT_ONCE ? left : CONTACTS_AT_ONCE;
+    LANE_FOR(k, number) {
+      put_contact(m, base + k, contact_cand[base + k], contact_efc_address[base + k], contact_pos, contact_frame,
+                  subtree_com, contacts + CONTACT_WORDS * k);
+    }
+    lane_sync();
+    LANE_FOR_TABLE(k, number, column, stride, const real* contact = contacts + CONTACT_WORDS * k) {
+      const int* of_contact = reinterpret_cast<const int*>(contact + CONTACT_NUMBERS);
+      const int first = of_contact[2];
+      if (first < 0) continue;
+      const typename Rows::Dofs dofs = dofs_of_contact(m, jacobian, contact);
+      contact_columns(m, dofs.dof(m, column), contact, cdof, stride, jacobian.J + size_t(first) * stride + column);
+      ROLLED for (int i = 0; i < of_contact[3] >> 4; ++i) jacobian.touch(first + i, column, dofs);
+    }
+    lane_sync();
   }
 #endif
   lane_sync();
@@ -290,8 +249,10 @@ DEVICE void constraint_general(const Model& m, const real* qpos, const real* qve
                                const real* ten_J, const int* ncon, const int* nefc, const real* contact_dist,
                                const real* contact_pos, const real* contact_frame, const int* contact_cand,
                                int* contact_efc_address, real* efc_J, real* efc_pos, real* efc_margin, real* efc_D,
-                               real* efc_aref, int* efc_type, int* efc_id, real* efc_frictionloss) {
+                               real* efc_aref, int* efc_type, int* efc_id, real* efc_frictionloss,
+                               real* contacts) {
   every_row(m, qpos, qvel, eq_active, xpos, xquat, xmat, subtree_com, cdof, cvel, cdof_dot, ten_length, ten_J, ncon,
             nefc, contact_dist, contact_pos, contact_frame, contact_cand, contact_efc_address,
-            DenseRows{efc_J, m.nvp()}, efc_pos, efc_margin, efc_D, efc_aref, efc_type, efc_id, efc_frictionloss);
+            DenseRows{efc_J, m.nvp()}, efc_pos, efc_margin, efc_D, efc_aref, efc_type, efc_id, efc_frictionloss,
+            contacts);
 }

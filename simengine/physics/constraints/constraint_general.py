@@ -41,6 +41,7 @@ CONSTRAINT_GENERAL = Stage(
         "efc_id",
         "efc_frictionloss",
     ),
+    scratch=(("contacts", (16 * 24,)),),
     flops=400,
     jax="constraint_jax:constraint",
 )

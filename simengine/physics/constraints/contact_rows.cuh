@@ -1,5 +1,5 @@
-// Rows of a contact by a single lane, which visits the dofs that move one of its bodies. Other lanes share the columns:
-// constraint.cu, constraint_general.cu.
+// Rows of a contact by a single lane, which visits the dofs that move one of its bodies. Several lanes share columns:
+// constraint.cu, contact_columns.cuh.
 #pragma once
 
 #if LANES == 1 && !SIMENGINE_GPU

@@ -11,6 +11,7 @@ CONSTRAINT_BLOCKS = Stage(
     contact_parameters=True,
     reads=CONSTRAINT_GENERAL.reads,
     writes=(*(n for n in CONSTRAINT_GENERAL.writes if n != "efc_J"), "efc_J_blocks", "efc_block"),
+    scratch=CONSTRAINT_GENERAL.scratch,
     shares=("constraint_general",),
     flops=400,
 )
