@@ -85,6 +85,11 @@ unsigned lane_match(int x) {
   return found;
 }
 int lane_any(int x) { return lane_ballot(x) != 0; }
+int lane_or(int x) {
+  int found = 0;
+  for (int bit = 0; bit < 32; ++bit) found |= int(unsigned(lane_ballot(x >> bit & 1) != 0) << bit);
+  return found;
+}
 int lane_most(int x) {
   slots[lane_id] = x;
   lane_sync();

@@ -7,22 +7,22 @@
 
 DEVICE int lower(int a, int b) { return a < b ? a : b; }
 
-// The trees that each row touches, as bits. On the GPU the lanes read one row together.
+// The trees that each row touches, as bits. On the GPU the lanes read one row together, each two columns of it.
 DEVICE void trees_of_rows(const Model& m, const Rows& rows, unsigned* trees) {
   const int nv = m.nv(), stride = m.nvp();
 #if SIMENGINE_GPU && LANES <= 32
   ROLLED for (int first = 0; first < rows.n; first += LANES) {
     const int count = lower(rows.n - first, LANES);
     unsigned touched = 0;
-    ROLLED for (int base = 0; base < nv; base += LANES) {
-      const int width = lower(nv - base, LANES);
-      const real* J = rows.J + size_t(first) * stride + base + lane();
-      unsigned dofs = 0;
-      OVERLAPPED for (int k = 0; k < count; ++k) {
-        const unsigned of_row = lane_ballot(lane() < width && J[k * stride] != 0);
-        if (k == lane()) dofs = of_row;
+    ROLLED for (int own = lane(); own - lane() < nv; own += 2 * LANES) {
+      const bool one = own < nv, two = own + LANES < nv;
+      const unsigned tree = one ? 1u << m.dof_treeid()[own] : 0, other = two ? 1u << m.dof_treeid()[own + LANES] : 0;
+      const real* J = rows.J + size_t(first) * stride + own;
+      OVERLAPPED for (int k = 0; k < count; ++k, J += stride) {
+        const unsigned of_lane = (one && J[0] != 0 ? tree : 0) | (two && J[LANES] != 0 ? other : 0);
+        const unsigned of_row = lane_or(of_lane);
+        if (k == lane()) touched |= of_row;
       }
-      OVERLAPPED for (int e = 0; e < width; ++e) touched |= (dofs >> e & 1u) << m.dof_treeid()[base + e];
     }
     if (lane() < count) trees[first + lane()] = touched;
   }
