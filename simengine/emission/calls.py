@@ -29,6 +29,8 @@ from simengine_scheduler.core import Cost, Tag
 from simengine_scheduler.launch import Buffer
 
 _PROGRESS = ("progress", "progress_host")
+# What kernels over lists of worlds make for others over the same lists.
+_MADE_BY_LISTS = frozenset({"contact_efc_address", *(name for name, field in FIELD.items() if field.space == "row")})
 _QUEUES = tuple(name for name, field in FIELD.items() if field.space == "queue")
 
 
@@ -147,7 +149,7 @@ class CallFactory:
         units = len(COLUMNS_OF[FIELD[kernel.reads[0]].space]) if scan else shard.size * parts
         extent = Extent(units, lanes, scratch, scan)
         launch = store.backend.launch(self.function(kernel), extent, args, store.buffers)
-        reads = self.ids(self._read(kernel, listed, ahead), None)
+        reads = self._reads(kernel, listed, ahead)
         writes = self.ids((*map(kernel.stored_as, kept), *kernel.island_scratch), listed)
         updates = self._updated(kernel, listed, ahead)
         call = KernelCall(
@@ -192,6 +194,19 @@ class CallFactory:
         own = kernel.parameters if self._store.model.finds_pairs else ()
         lists = ("slice_record", "pair_totals") if kernel.unit == "slice" else self._lists(listed)
         return (*map(kernel.stored_as, kernel.reads), *kernel.addresses, *own, *lists, *progress)
+
+    def _reads(self, kernel: Kernel, listed: Listed | None, ahead: bool) -> tuple[int, ...]:
+        """Ids of the segments that a call reads.
+
+        Of what the call before has made for its list of worlds, it reads the part of these worlds alone. So the calls
+        over other lists need not wait for each other.
+        """
+        of_worlds = listed if kernel.unit == "world" and listed and listed.column.startswith("rows") else None
+        return tuple(
+            segment
+            for name in self._read(kernel, listed, ahead)
+            for segment in self.ids((name,), of_worlds if name in _MADE_BY_LISTS else None)
+        )
 
     def _of_shard(self, kernel: Kernel) -> list[Any]:
         """Scalar arguments of a scan."""

@@ -57,9 +57,7 @@ def world_function(kernel: Kernel, until: int | None = None) -> str:
             lines.append(f"  {kind}* w_{name} = reinterpret_cast<{kind}*>(scratch + at_{name});")
         elif name in kernel.preload:
             copy = f"scratch + at_{name}" if kind == "real" else f"reinterpret_cast<{kind}*>(scratch + at_{name})"
-            lines.append(
-                f"  const {kind}* w_{name} = preload({copy}, {_pointer(kernel, name)}, {entry_words(FIELD[name])});"
-            )
+            lines.append(f"  const {kind}* w_{name} = preload({copy}, {_pointer(kernel, name)}, {_words(name)});")
         else:
             lines.append(f"  {const}{kind}* w_{name} = {_pointer(kernel, name)};")
     if kernel.preload:
@@ -138,12 +136,14 @@ def _working(kernel: Kernel, stage: Stage, name: str) -> str:
     return f"scratch + at_{stage.name}_{name}"
 
 
-def _copy_out(kernel: Kernel, name: str) -> str:
+def _words(name: str) -> str:
+    """C expression for the words of a unit's part of a field."""
     field = FIELD[name]
-    count = entry_words(field)
-    if field.space == "row":
-        count = f"w_nefc[0] * ({count})"
-    return f"  if ({name}) copy_out({_pointer(kernel, name)}, w_{name}, {count});"
+    return f"w_nefc[0] * ({entry_words(field)})" if field.space == "row" else entry_words(field)
+
+
+def _copy_out(kernel: Kernel, name: str) -> str:
+    return f"  if ({name}) copy_out({_pointer(kernel, name)}, w_{name}, {_words(name)});"
 
 
 def slot_of(kernel: Kernel, place: str) -> list[str]:

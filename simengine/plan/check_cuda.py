@@ -14,6 +14,7 @@ from simengine.kernels.step_kernel import STEP_KERNELS, StepKernel
 from simengine.plan import islands
 from simengine.plan.every_kernel import all_kernels
 from simengine.plan.omissions import NOSLIP_OF_PYRAMIDS
+from simengine.plan.rows_apart import with_rows_apart
 from simengine.plan.stages import COLLISION_GENERAL
 from simengine.plan.variants import (
     with_branches,
@@ -56,6 +57,7 @@ def _every_build(args: argparse.Namespace) -> list[Job]:
     jobs += [(k, d, kernel_lanes(k, n), args.arch[0]) for k in of_islands for d in args.dtype for n in args.lanes]
     wide = (*with_wide_matrices((36, 48, 64)), *islands.with_matrices_in_registers((36, 56, 64, 84, 128)))
     jobs += [(k, "float32", kernel_lanes(k, 32), args.arch[0]) for k in wide if "float32" in args.dtype]
+    jobs += [(k, "float32", n, args.arch[0]) for k in with_rows_apart() for n in (16, 32) if "float32" in args.dtype]
     jobs += [(k, d, kernel_lanes(k, 32), args.arch[0]) for k in islands.with_spread_worlds() for d in args.dtype]
     return list(dict.fromkeys(jobs))
 

@@ -14,10 +14,12 @@ from simengine.model.pair_types import PAIR_TYPES
 from simengine.plan import catalogue
 from simengine.plan.islands import by_block, for_few_large, for_large, island_solution, most_islands, scattering
 from simengine.plan.pairs import PAIR_KERNELS
+from simengine.plan.rows_apart import rows_apart
 from simengine.plan.selection import Selection, fields_needed
 from simengine.plan.stages import INTEGRATORS, SOLVERS, UNCONSTRAINED
 from simengine.plan.tiles import in_tiles
 from simengine.plan.variants import (
+    along_branches,
     by_warps,
     variant_for,
     with_block_rows,
@@ -251,26 +253,32 @@ def _solution(selection: Selection) -> Launches:
         nrow = 0 if size_class == NUM_CLASSES - 1 else ROW_CLASSES[size_class]
         return Launch(kernel, _count(column), Listed(column, "size class", member), nrow, suffix, ahead=ahead)
 
-    def finish(size_class: int, column: str, member: int, suffix: str) -> Launch:
+    def finish(size_class: int, column: str, member: int, suffix: str) -> Launches:
         kernel = catalogue.finish(selection.integrator, model.solver, size_class == NUM_CLASSES - 1)
         most_rows = size_class == NUM_CLASSES - 2  # of those in scratch
         if selection.matrix_rows and most_rows and not selection.merges_solvers and kernel.solves_symmetric:
             kernel = with_jacobian_in_memory(kernel)
+        kernel = along_branches(kernel) if selection.branches else kernel
+        kernels: tuple[Kernel, ...] = (kernel,)
+        if selection.makes_rows_apart and size_class < NUM_CLASSES - 1:
+            kernels = rows_apart(kernel)
         if warps := selection.warps_of(size_class):
-            kernel = by_warps(kernel, model.nv, warps, selection.in_one_warp(size_class))
-        return of(kernel, column, member, size_class, suffix)
+            last = by_warps(kernels[-1], model.nv, warps, selection.in_one_warp(size_class))
+            kernels = (*kernels[:-1], last)
+        return tuple(of(each, column, member, size_class, suffix) for each in kernels)
 
     if selection.by_stages:
         return _in_two_classes(selection, of)
     classes = selection.row_classes
     bounded = range(1, min(classes, NUM_CLASSES - 1))
     unbounded = (NUM_CLASSES - 1,) if classes == NUM_CLASSES else ()
-    more = tuple(finish(c, _CLASS_COLUMNS[c], c, "") for c in unbounded)
+    more = tuple(launch for c in unbounded for launch in finish(c, _CLASS_COLUMNS[c], c, ""))
     if selection.merges_solvers and bounded:
         # one launch whose scratch holds the rows of the largest bounded class
-        return (*more, finish(bounded[-1], "rows_bounded", NUM_CLASSES, "_bounded"))
+        return (*more, *finish(bounded[-1], "rows_bounded", NUM_CLASSES, "_bounded"))
     free = of(catalogue.advance(selection.integrator, model.solver), "rows_0", 0, 0, "")
-    return (*more, *(finish(c, _CLASS_COLUMNS[c], c, f"_{ROW_CLASSES[c]}") for c in reversed(bounded)), free)
+    fewer = (finish(c, _CLASS_COLUMNS[c], c, f"_{ROW_CLASSES[c]}") for c in reversed(bounded))
+    return (*more, *(launch for launches in fewer for launch in launches), free)
 
 
 def _in_two_classes(selection: Selection, of: Callable[[Kernel, str, int, int, str], Launch]) -> Launches:

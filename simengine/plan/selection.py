@@ -42,6 +42,9 @@ FEW_WORLDS_BY_TWO_WARPS = 2048
 """Up to this many worlds, two warps do so, since each world takes less time. More worlds keep a GPU busy by a warp
 each, which waits for no other and does once what each of two would do."""
 
+MOST_DOFS_OF_ONE_KERNEL = 40
+"""Up to this many dofs, one kernel makes the rows of a world and solves."""
+
 SPREAD_WORLDS = 512
 """Up to this many worlds, a GPU has lanes to spare for searches."""
 
@@ -92,6 +95,7 @@ class Selection:
         spreads_searches: whether a search for contacts has more lanes in a small shard.
         counts_by_warp: whether a warp counts the contacts of a world that has fewer lanes otherwise.
         culls: whether pairs of geoms are looked at only where clusters of geoms meet.
+        rows_apart: whether rows may have a kernel of their own before that of the solver.
         leaves_out_cones: whether kernels lack the code for elliptic cones if the model has none.
         by_stages: whether each stage has a kernel of its own.
     """
@@ -113,6 +117,7 @@ class Selection:
     spreads_searches: bool = False
     counts_by_warp: bool = False
     culls: bool = False
+    rows_apart: bool = False
     leaves_out_cones: bool = False
     by_stages: bool = False
 
@@ -161,6 +166,12 @@ class Selection:
         """Whether one warp does the work of those that `warps_of` gives a size class."""
         few = self.worlds <= FEW_WORLDS_BY_TWO_WARPS
         return not few and size_class < NUM_CLASSES - 1 and ROW_CLASSES[size_class] <= MOST_ROWS_OF_A_WARP_AS_TWO
+
+    @property
+    def makes_rows_apart(self) -> bool:
+        """Whether rows have a kernel of their own before that of the solver: both are long, and worlds are many."""
+        long = self.branches or self.matrix_rows > MOST_DOFS_OF_ONE_KERNEL
+        return long and self.rows_apart and self.worlds > MERGED_WORLDS
 
     @property
     def without_cones(self) -> bool:

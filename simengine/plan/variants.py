@@ -23,6 +23,7 @@ from simengine.plan.omissions import NOSLIP_OF_PYRAMIDS, for_pyramids
 from simengine.plan.pairs import PAIR_KERNELS
 from simengine.plan.stages import (
     ACCELERATION,
+    CONSTRAINT_GENERAL,
     EULER,
     FACTOR_M,
     INTEGRATORS,
@@ -184,7 +185,7 @@ def without_cones(kernel: Kernel) -> Kernel:
 
     Of the second derivatives of a row, it has one word instead of those that mix the rows of a cone.
     """
-    if not _WITH_CONES.intersection(kernel.stages):
+    if kernel.stages != (CONSTRAINT_GENERAL,) and not _WITH_CONES.intersection(kernel.stages):
         return kernel
     return replace(kernel, name=f"{kernel.name}_no_cones", constants=(*kernel.constants, ("HAS_CONES", 0)))
 
@@ -221,6 +222,8 @@ def along_branches(kernel: Kernel) -> Kernel:
     Args:
         kernel: a kernel over worlds.
     """
+    if kernel.along_branches:
+        return kernel
     stages = tuple(in_form(stage, Form.BRANCHES) for stage in kernel.stages if stage is not FACTOR_M)
     if not stages or (stages == kernel.stages and not _ALONG_BRANCHES.intersection(stages)):
         return kernel
