@@ -166,6 +166,19 @@ def test_integrating_in_tiles_has_the_bits_of_its_stage(name: str, dtype: str, w
     assert_bits_of_stages(memory, kernel, arguments(kernel, memory), {})
 
 
+@pytest.mark.parametrize("worlds", WORLDS)
+@in_both
+@pytest.mark.parametrize("name", ["actuators", "tendons"])
+def test_accelerations_in_tiles_have_the_bits_of_their_stages(name: str, dtype: str, worlds: int) -> None:
+    memory = start(name, dtype, 0, worlds)
+    for before, slots in calls(memory, "", 0):
+        call(before, memory, slots)
+    for field in tiles.ACCELERATION_KERNEL.produced:
+        memory.arrays[field][...] = np.nan
+    assert_bits_of_stages(memory, tiles.ACCELERATION_KERNEL, arguments(tiles.ACCELERATION_KERNEL, memory), {})
+    assert np.isfinite(memory.arrays["qacc_smooth"]).all(axis=1).sum() == worlds
+
+
 def run_sanitized(memory: Memory, kernel: Kernel, slots: list[Argument], edit: Edit = str) -> Result:
     """Carry out one call under the sanitizers, in which every buffer is an allocation of exactly its size."""
     if not supported(SANITIZERS[0]):
