@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from simengine.physics.files import path_of
@@ -35,21 +35,23 @@ def _header(name: str) -> _Header:
     defined: set[str] = set()
     for macro, line in _DEFINITION.findall(code):
         defined.update([macro] if macro else _DEFINED.findall(line))
-    return _Header(text, frozenset(defined - _KEYWORDS), _names(code))
+    return _Header(text, frozenset(defined - _KEYWORDS), names_in(text))
 
 
-def _names(code: str) -> frozenset[str]:
-    return frozenset(_NAME.findall(code))
+@lru_cache(maxsize=512)  # the files of all kernels, which most sources share
+def names_in(text: str) -> frozenset[str]:
+    """The names that occur in a text outside comments."""
+    return frozenset(_NAME.findall(_COMMENT.sub("", text)))
 
 
-def needed_headers(headers: Iterable[str], behind: str) -> list[str]:
+def needed_headers(headers: Iterable[str], *behind: str) -> list[str]:
     """Texts of the headers that a source needs, in their order.
 
     Args:
         headers: names of all headers, in an order in which each needs only those before it.
-        behind: the text that follows them.
+        behind: the texts that follow them.
     """
-    wanted, texts = set(_names(_COMMENT.sub("", behind))), []
+    wanted, texts = set[str]().union(*map(names_in, behind)), []
     for header in map(_header, reversed(list(headers))):
         if not header.defined.isdisjoint(wanted):
             texts.append(header.text)

@@ -122,8 +122,12 @@ def model_struct(kernel: Kernel) -> str:
     In kernels over worlds with two rows of a matrix in each lane, nvp is a constant. If contacts may have their own
     parameters, the accessors of candidate pairs return those.
     """
-    island = kernel.on_islands
-    sizes = {"nvp": str(kernel.matrix_rows)} if kernel.matrix_rows else {}
+    return _model_struct(kernel.on_islands, kernel.unit == "slice", kernel.matrix_rows, tuple(kernel.parameters))
+
+
+@cache
+def _model_struct(island: bool, of_slice: bool, matrix_rows: int, parameters: tuple[str, ...]) -> str:
+    sizes = {"nvp": str(matrix_rows)} if matrix_rows else {}
     if island:
         sizes = {"nv": "island_nv", "nvp": "(island_nv + 3) & ~3"}
     lines = [
@@ -138,9 +142,9 @@ def model_struct(kernel: Kernel) -> str:
     if island:
         at = HEADER.index("nv")
         lines += ["  int island_nv;", f"  DEVICE_METHOD int world_nv() const {{ return header.at[{at}]; }}"]
-    if kernel.unit == "slice":
+    if of_slice:
         lines.append("  int slice_first, slice_number;  // pairs of the world")
-    own = {name.replace("contact_", "cand_"): name for name in kernel.parameters}
+    own = {name.replace("contact_", "cand_"): name for name in parameters}
     kinds = {name: "int" if TABLE_BY_NAME[name].kind == "int" else "real" for name in HEADER[len(HEADER_SCALARS) :]}
     lines += [f"  const {kinds[name]}* {field};" for name, field in own.items()]
     for index, name in enumerate(HEADER[: len(HEADER_SCALARS)]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from simengine.kernels.headers import needed_headers
@@ -144,16 +145,22 @@ def body_sources(*kernels: Kernel) -> list[str]:
     convex = any(path.stem == "convex" for path in paths)
     switches = dict.fromkeys(stage.collides for stage in stages if stage.collides)
     return [
-        *(path_of(name).read_text() for name in _CONVEX_HEADERS if convex),
-        *(path.read_text() for path in shared),
+        *(_text(path_of(name)) for name in _CONVEX_HEADERS if convex),
+        *map(_text, shared),
         *(collide_switch(f"collide_{which}", _told_apart(which)) for which in switches),
-        *(path.read_text() for path in paths[len(shared) :]),
+        *map(_text, paths[len(shared) :]),
     ]
+
+
+@cache
+def _text(path: Path) -> str:
+    """The text of a file, which is read once."""
+    return path.read_text()
 
 
 def dialect() -> str:
     """The text that comes before `struct Model` in every source."""
-    return "\n".join((_HERE / name).read_text() for name in _DIALECT)
+    return "\n".join(_text(_HERE / name) for name in _DIALECT)
 
 
 def source_of(kernel: Kernel, definitions: list[str], entry: str, after_headers: str = "") -> str:
@@ -164,5 +171,5 @@ def source_of(kernel: Kernel, definitions: list[str], entry: str, after_headers:
     if kernel.unit != "column":
         parts += ["#define UNIT_ISLAND"] if kernel.on_islands else []
         parts.append(model_struct(kernel))
-        parts += needed_headers(headers_after_model(kernel), "\n".join(bodies))
+        parts += needed_headers(headers_after_model(kernel), *bodies)
     return "\n".join(part.replace("#pragma once\n", "") for part in (*parts, *bodies))
