@@ -61,7 +61,7 @@ def test_a_trial_that_was_disturbed_is_made_good_later(clock: Clock) -> None:
     settled(executor, lambda: [calls()])
     assert executor.executor.name == "second"
     made["first"].seconds = 0.5e-3
-    for _ in range(700):
+    for _ in range(1200):
         executor.run([calls()])
     assert executor.executor.name == "first"
     assert not executor.undecided
@@ -100,3 +100,14 @@ def test_a_look_at_the_second_leaves_calls_without_bodies_to_those_that_can_run_
     assert executor.executor is made["device"]
     executor.run([with_bodies])
     executor.close()
+
+
+def test_a_program_may_make_other_runs_now_and_then(clock: Clock) -> None:
+    """Every 16th run is of another kind of lists. It is no change, whichever run is looked at first."""
+    executor, _ = of(clock, first=1e-3, second=2e-3)
+    _, calls = counting(3)
+    fixed = FixedList(calls())
+    settled(executor, lambda: [fixed])
+    for run in range(400):
+        executor.run([calls() if run % 16 == 0 else fixed])
+        assert not executor.undecided

@@ -51,8 +51,24 @@ def test_there_is_another_trial_when_times_may_have_changed() -> None:
     assert not trial.pays
     runs(trial, clock, 256 + 48, 1.0, 2.0)
     assert trial.pays
-    runs(trial, clock, 1024 + 48, 2.0, 1.0)
+    runs(trial, clock, 4096 + 48, 2.0, 1.0)
     assert not trial.pays
+
+
+def test_learning_goes_on_where_few_graphs_make_no_difference() -> None:
+    """Runs with pieces get faster only when most graphs have been built, which is after the first trial."""
+    clock = Clock()
+    trial = PiecesTrial(clock.synchronize, lambda: clock.now)
+    runs(trial, clock, 32 + 160, 1.05, 1.0)
+    assert trial.learning
+    assert trial.pays
+    runs(trial, clock, 256 + 48, 0.5, 1.0)
+    assert trial.pays
+    assert not trial.learning
+    slower = PiecesTrial(clock.synchronize, lambda: clock.now)
+    runs(slower, clock, 32 + 160 + 256 + 160, 1.05, 1.0)
+    assert not slower.pays
+    assert not slower.learning
 
 
 def test_there_is_no_trial_while_graphs_are_built_or_without_graphs() -> None:
@@ -123,7 +139,7 @@ def test_pieces_that_are_a_tenth_faster_are_mostly_found_although_runs_are_distu
     for seed in range(40):
         clock, draw = Clock(), random.Random(seed)
         trial = PiecesTrial(clock.synchronize, lambda clock=clock: clock.now)  # type: ignore[misc]
-        while trial.learning or not trial._tried:
+        while trial.learning or not trial._trials:
             runs(trial, clock, 1, 0.9 * draw.uniform(1.0, 1.6), draw.uniform(1.0, 1.6))
         found += trial.pays
     assert found >= 36

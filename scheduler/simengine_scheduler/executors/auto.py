@@ -7,7 +7,7 @@
 A turn is a few runs, of which the first is not timed: caches hold what another candidate needed. Candidates that take
 far longer than the best have no further turns, unless they get faster from turn to turn. If what is run changes much
 afterwards, in kind or length, candidates take turns again. If the second was close, the two take turns once more after
-512 runs, and after four times as many runs each time, since a trial may have been disturbed.
+1,024 runs, and after four times as many runs each time, since a trial may have been disturbed.
 
 Invariants
     1. One candidate runs each run, and everything has completed before another candidate takes a turn. Every executor
@@ -31,7 +31,7 @@ from ..core.errors import CallError
 from ..planning.planners import PLANNERS
 from ..tracing.trace import Trace
 from .base import Executor, Options, run_repeatedly
-from .trials import POLLING, Bodies, Candidate, Lists, Turn
+from .trials import POLLING, Bodies, Candidate, Lists, Turn, next_of
 
 CANDIDATES = {
     "host": ("threads", "serial"),
@@ -43,12 +43,11 @@ _RUNS = 4  # of a turn; more, so that what happens at its ends counts little,
 _LEAST = 0.005  # until they have taken so long [s],
 _MOST = 16  # or there are so many
 _ENOUGH = 0.02  # a turn ends earlier if its runs have taken so long [s]
-_FAR = 1.3  # a candidate that took so many times as long as the best, in two turns, has no further turns
 _WATCHED = 32  # runs after the choice that are compared with those of the trials; twice as many after each new trial
-_CLOSE = 1.15  # candidates that take at most so many times as long as the best have more turns
 _NEAR = 1.5  # if the second took at most so many times as long, the two take turns once more,
-_AGAIN = 512  # after so many runs; four times as many each time
-_CLEARLY = 0.97  # another candidate must take less than this share of the time of the first, since trials are noisy
+_AGAIN = 1024  # after so many runs; four times as many each time
+_CLEARLY = 0.97  # another candidate must take less than this share of the time of the first, since trials are noisy,
+_LATER = 0.9  # and than this share of the time of the chosen one, where the two take turns once more
 
 
 class AutoExecutor(Executor):
@@ -274,25 +273,16 @@ class AutoExecutor(Executor):
         return trace
 
     def _follow(self) -> None:
-        """Give the turn to the candidate with the fewest turns, or end the trials."""
-        timed = [candidate for candidate in self._candidates if len(candidate.times) >= 2]
-        best = min((candidate.typical for candidate in timed), default=0.0)
-        for candidate in timed:
-            candidate.close = candidate.typical <= _CLOSE * best and len(self._within(_CLOSE * best)) > 1
-        close = [c for c in self._candidates if c not in timed or c.typical <= _FAR * best or c.learns]
-        due = [candidate for candidate in close if len(candidate.times) < candidate.rounds]
-        if len(close) > 1 and due:
-            self._at = min(due, key=lambda candidate: candidate.turns)
-            return
-        self._choose()
-
-    def _within(self, seconds: float) -> list[Candidate]:
-        """Return the candidates that take at most so long for a call [s]."""
-        return [candidate for candidate in self._candidates if candidate.times and candidate.typical <= seconds]
+        """Give the turn to the candidate that has the next one, or end the trials."""
+        if (following := next_of(self._candidates)) is None:
+            self._choose()
+        else:
+            self._at = following
 
     def _choose(self) -> None:
         """Choose the fastest candidate and close the others, but the second if it is near."""
-        ranked = sorted(self._candidates, key=lambda c: c.typical * (_CLEARLY if c is self._first else 1.0))
+        share = _LATER if self._looks_again else _CLEARLY
+        ranked = sorted(self._candidates, key=lambda c: c.typical * (share if c is self._first else 1.0))
         first, *others = ranked
         self._chosen = self._at = first
         self._since, self._looks_again = 0, False

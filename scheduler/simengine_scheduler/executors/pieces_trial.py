@@ -26,8 +26,9 @@ _MOST = 20  # or so many,
 _CLEAR = 0.85  # until one way takes less than this share of the time of the other
 _FASTER = 0.97  # share of the time of single calls that pieces may take, in the mean of both kinds of runs,
 _SLOWER = 1.03  # and in either
-_AGAIN = 1024  # runs from a trial to the next; four times as many each time,
-_SOON = 256  # and fewer where single calls were faster in the first, as few graphs may have been built by then
+_AGAIN = 1024  # runs from a trial to the next; four times as many each time, and where one way is clearly faster,
+_SOON = 256  # and fewer where single calls were faster in one of the first, as few graphs may have been built by then
+_FIRST = 2  # trials that are the first
 
 
 class PiecesTrial:
@@ -47,7 +48,8 @@ class PiecesTrial:
         self._synchronize = synchronize
         self._runs = self._since_built = self._built = 0
         self._wait = _LEARNING
-        self._tried = False
+        self._trials = 0
+        self._learns_on = True
         self._turn = -1  # of the trial; -1: there is none
         self._followed: tuple[list[float], list[float]] = [], []  # seconds a call: with pieces, and call by call
         self._waited: tuple[list[float], list[float]] = [], []
@@ -61,8 +63,8 @@ class PiecesTrial:
 
     @property
     def learning(self) -> bool:
-        """Whether graphs were built, and the first trial has not ended."""
-        return self._built > 0 and not self._tried
+        """Whether graphs were built, and it is not known yet what runs with all of them will take."""
+        return self._built > 0 and self._learns_on
 
     def begins(self) -> bool:
         """Whether a run that begins has pieces."""
@@ -113,9 +115,15 @@ class PiecesTrial:
         both = math.sqrt(math.prod(ratios))
         if self._turn < _MOST and _CLEAR < both < 1 / _CLEAR:
             return
-        self.pays = both <= _FASTER and max(ratios) <= _SLOWER
-        self._wait = 4 * self._wait if self._tried else _AGAIN if self.pays else _SOON
-        self._tried = True
+        faster, clearly = both <= _FASTER and max(ratios) <= _SLOWER, not _CLEAR < both < 1 / _CLEAR
+        self._trials += 1
+        if not faster and self._trials <= _FIRST:
+            self._wait = _SOON
+        else:
+            self._wait = max(_AGAIN, 4 * self._wait) * (4 if clearly else 1)
+        # Pieces that are not faster may become so with more graphs, which are built in runs that have pieces.
+        self._learns_on = not faster and max(ratios) < 1 / _CLEAR and self._trials < _FIRST
+        self.pays = faster or self._learns_on
         self._turn, self._followed, self._waited = -1, ([], []), ([], [])
 
 
