@@ -111,3 +111,11 @@ def test_a_program_may_make_other_runs_now_and_then(clock: Clock) -> None:
     for run in range(400):
         executor.run([calls() if run % 16 == 0 else fixed])
         assert not executor.undecided
+
+
+def test_runs_after_the_choice_may_have_more_steps_each(clock: Clock) -> None:
+    executor, _ = of(clock, first=1e-3, second=2e-3)
+    settled(executor, 3)
+    for _ in range(400):
+        executor.run([counting(15)[1]()])
+        assert not executor.undecided

@@ -75,12 +75,12 @@ class AutoExecutor(Executor):
         self._since = 0  # runs since the choice
         self._again = _AGAIN
         self._bodies = Bodies()
-        names = " and ".join(candidate.name for candidate in self._candidates)
-        self.reason = f"{names} take turns on the first runs"
+        self.reason = f"{' and '.join(c.name for c in self._candidates)} take turns on the first runs"
         self._at = self._first
         self._turn = Turn()
         self._watched = _WATCHED
         self._tried, self._lately = Lists(), Lists()
+        self._first_runs: Lists | None = None  # after the choice
         if len(self._candidates) == 1:
             self._choose()
 
@@ -125,8 +125,7 @@ class AutoExecutor(Executor):
             rounds: how many rounds of work the calls make; less than one if some have no work. Times of turns are those
                 of a call and round.
         """
-        if not isinstance(emitters, list):
-            emitters = list(emitters)
+        emitters = emitters if isinstance(emitters, list) else list(emitters)
         return self._run(emitters, lambda executor: executor.run(emitters), rounds)
 
     def repeat(self, lists: Sequence[FixedList], times: int) -> Trace:
@@ -190,13 +189,15 @@ class AutoExecutor(Executor):
         self.reason = f"{self._first.name} was chosen before"
 
     def _compare(self, emitters: Sequence[Any], calls: float) -> None:
-        """Compare what runs lately with what ran in the trials, and begin new ones if it differs much."""
+        """Compare what runs lately with what ran at first after the choice, and begin new trials if it differs much."""
         self._lately.note(emitters, calls)
         if self._lately.runs < self._watched:
             return
-        if self._lately.differs(self._tried):
+        lately, self._lately = self._lately, Lists()
+        if lately.differs(self._first_runs or self._tried, also_in_length=self._first_runs is not None):
             self._try_again()
-        self._lately = Lists()
+        else:
+            self._first_runs = self._first_runs or lately  # they may have more steps each than those of trials
 
     def _try_again(self) -> None:
         """Let all candidates take turns again. Those that were closed are made anew."""
@@ -207,7 +208,7 @@ class AutoExecutor(Executor):
         self._candidates, self._other, self._chosen, self._second = [], None, None, None
         self._make_candidates({candidate.name: candidate.executor for candidate in kept})
         self._first = self._candidates[0]
-        self._tried = Lists()
+        self._tried, self._first_runs = Lists(), None
         self.reason = "the lists have changed, so that candidates take turns again"
         self._next_turn()
 

@@ -160,10 +160,10 @@ class Lists:
         """The kinds of lists of most runs, since a program makes other runs now and then."""
         return max(self.found, key=self.found.__getitem__, default=frozenset())
 
-    def differs(self, other: Lists) -> bool:
-        """Whether these runs were of another kind, or much longer or shorter."""
+    def differs(self, other: Lists, also_in_length: bool) -> bool:
+        """Whether these runs were of another kind, or much longer or shorter if that counts."""
         own, others = self.calls / max(1, self.runs), other.calls / max(1, other.runs)
-        return self.kinds != other.kinds or not others <= _MUCH * own <= _MUCH**2 * others
+        return self.kinds != other.kinds or (also_in_length and not others <= _MUCH * own <= _MUCH**2 * others)
 
 
 @dataclass
