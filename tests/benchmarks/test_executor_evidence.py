@@ -12,7 +12,7 @@ import pytest
 from benchmarks.performance import lists
 from benchmarks.performance.results import scheduler_rows
 from simengine.backends.cuda import _MEASURED
-from tests.benchmarks import varying_lists
+from tests.benchmarks import later_lists, varying_lists
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = scheduler_rows()
@@ -317,6 +317,22 @@ def test_whole_steps_of_robots_on_a_gpu() -> None:
     says(f"single times of kept graphs on `robots` spread by {100 * max(row['spread'] for row in rows):.0f} %")
     slow = varying_lists.by_list(rows)["asynchronous:worlds=16,emission=whole"]["device"]
     says(f"`device` prepared each such run anew, and took {slow['us_per_step']:,.0f} us")
+
+
+def test_lists_on_hosts_with_eight_cores() -> None:
+    rows = _rows("varying_lists_8_cores_h200.json")
+    assert all(row["legal"] and row["equal"] and not row["error"] and row["bound"] for row in rows)
+    assert "\n".join(varying_lists.pieces_table(rows)) in PAGE
+    for sentence in later_lists.sentences(rows):
+        assert sentence.lower() in TEXT.lower(), f"docs/executors.md does not say {sentence!r}"
+    ahead = _rows("stages_ahead_h200.json")
+    assert all(row["legal"] and row["equal"] and not row["error"] for row in ahead)
+    assert "\n".join(later_lists.ahead_table(ahead)) in PAGE
+    for sentence in later_lists.ahead_sentences(ahead):
+        says(sentence)
+    says(later_lists.training_sentence(_rows("mixed_training_8_cores_h200.json")))
+    model = " ".join((ROOT / "docs/simulated.md").read_text(encoding="utf-8").split())
+    assert later_lists.modelled_sentence(ahead, _rows("gpu_model_stages_h100.json")) in model
 
 
 def test_what_was_run() -> None:

@@ -76,8 +76,7 @@ class AutoExecutor(Executor):
         self._again = _AGAIN
         self._bodies = Bodies()
         self.reason = f"{' and '.join(c.name for c in self._candidates)} take turns on the first runs"
-        self._at = self._first
-        self._turn = Turn()
+        self._at, self._turn = self._first, Turn()
         self._watched = _WATCHED
         self._tried, self._lately = Lists(), Lists()
         self._first_runs: Lists | None = None  # after the choice

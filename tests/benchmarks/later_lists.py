@@ -1,0 +1,111 @@
+"""What docs/executors.md says of lists that were measured on hosts with eight cores, from the committed results."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+from tests.benchmarks.varying_lists import Row, best, by_list, varies
+
+AHEAD = [
+    "| robot | `serial`, by counts | `serial` | `streams` | `graph-cached` | `device` |",
+    "|---|---|---|---|---|---|",
+]
+
+WAYS = ("window, whole", "kept graphs")
+
+
+def us(of: dict[str, Row], executor: str) -> float:
+    """What a step takes an executor, or the best one with a window [us]."""
+    row = best(of, "window") if executor == "window" else of[executor]
+    return float(row["us_per_step"])
+
+
+def times(ratios: Sequence[float]) -> str:
+    """Geometric mean, least and most of some ratios."""
+    return f"{statistics.geometric_mean(ratios):.2f} times as fast ({min(ratios):.2f} to {max(ratios):.2f})"
+
+
+def missed(rows: Sequence[Row]) -> dict[str, float]:
+    """By list on which `auto` takes more than 5 % longer than the best other executor: how many times as long."""
+    found = {}
+    for name, of in by_list(rows).items():
+        share = us(of, "auto") / min(us(of, executor) for executor in of if executor != "auto")
+        if share > 1.05:
+            found[name.partition(":")[0]] = share
+    return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+
+def sentences(rows: Sequence[Row]) -> list[str]:
+    """What the page says of lists that vary."""
+    lists = by_list(rows)
+    varying = [of for name, of in lists.items() if varies(name)]
+    with_graphs = [of for of in varying if "graph-cached" in of]
+    of_serial = [us(of, "serial") / us(of, "window") for of in varying]
+    of_graphs = [us(of, "graph-cached") / us(of, "window") for of in with_graphs]
+    off = missed(rows)
+    named = ", ".join(f"{share:.2f} times as long on `{name}`" for name, share in off.items())
+    humanoid = lists["humanoid:emission=stages"]
+    over = us(humanoid, "window") / us(humanoid, "serial")
+    return [
+        f"On the {len(varying)} lists that vary, the best executor with a window is {times(of_serial)} as `serial`",
+        f"over kept graphs on {len(with_graphs)} of them it is {times(of_graphs)}",
+        f"`auto` is within 5 % of the fastest, or faster, on {len(lists) - len(off)} of {len(lists)} lists",
+        f"`auto` takes {named}",
+        f"times of an executor spread by {100 * statistics.median(row['spread'] for row in rows):.0f} % in the median",
+        f"On `humanoid` the best executor with a window takes {over:.2f} times as long as `serial`",
+    ]
+
+
+def ahead_table(rows: Sequence[Row]) -> list[str]:
+    """Robots by stages ahead of counts, microseconds a step."""
+    lists, lines = by_list(rows), list(AHEAD)
+    for name, of in lists.items():
+        if name.endswith("=stages-ahead"):
+            counted = us(lists[name.removesuffix("-ahead")], "serial")
+            found = [counted, *(us(of, executor) for executor in ("serial", "streams", "graph-cached", "device"))]
+            lines.append(f"| {name.partition(':')[0]} | {' | '.join(f'{one:.0f}' for one in found)} |")
+    return lines
+
+
+def ahead_sentences(rows: Sequence[Row]) -> list[str]:
+    """What the page says of them."""
+    lists = by_list(rows)
+    names = [name for name in lists if name.endswith("=stages-ahead")]
+    counted = [us(lists[name.removesuffix("-ahead")], "serial") for name in names]
+
+    def over(executor: str) -> str:
+        return times([one / us(lists[name], executor) for one, name in zip(counted, names, strict=True)])
+
+    same = times([us(lists[name], "serial") / us(lists[name], "device") for name in names])
+    return [
+        f"`device` is {over('device')} as `serial` by counts",
+        f"and {same} as `serial` on the same list",
+        f"Kept graphs of these lists are {over('graph-cached')} as `serial` by counts",
+    ]
+
+
+def training_sentence(rows: Sequence[Row]) -> str:
+    """What the page says of three runs of a training."""
+    found = []
+    for run in sorted({row["run"] for row in rows}):
+        own = [row for row in rows if row["run"] == run]
+        rates = {way: [r["environment_steps_per_s"] for r in own if r["way"] == way] for way in WAYS}
+        found += [a / b for a, b in zip(*rates.values(), strict=True)]
+    return f"the window made {', '.join(f'{one:.2f}' for one in found[:-1])} and {found[-1]:.2f} times as many"
+
+
+def modelled_sentence(rows: Sequence[Row], modelled: Sequence[Row]) -> str:
+    """What docs/simulated.md says of how long these lists take beside the model."""
+    lists, model = by_list(rows), {row["workload"]: row for row in modelled}
+
+    def longer(executor: str, column: str) -> str:
+        found = [
+            us(of, executor) / model[name.removesuffix("-ahead")][column]
+            for name, of in lists.items()
+            if name.endswith("=stages-ahead")
+        ]
+        return f"{min(found):.2f} to {max(found):.2f} times"
+
+    of_device, of_graphs = longer("device", "device"), longer("graph-cached", "graph-cached, ahead")
+    return f"`device` takes {of_device} as long as the model says, and kept graphs {of_graphs}"
