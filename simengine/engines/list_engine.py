@@ -144,12 +144,13 @@ class ListEngine(ListParameters):
         of_groups = [self._controls(group, own) for group, own in controls.items()]
         each = executor is not None  # a program that gives an executor looks at single steps
         executor = executor or self.executor
-        issue = self.issuing.issue.under(executor.name)
-        active = self._active()
+        issue, active = self.issuing.issue.under(executor.name), self._active()
         issue = issue if whole_steps else issue.by_kernels
         whole = issue is Issue.STEP_KERNEL and not keep
         single = whole and n == 1 and not of_groups
-        runs = executor.executor if single and isinstance(executor, AutoExecutor) else executor
+        runs = executor
+        if isinstance(executor, AutoExecutor) and (single or not executor.undecided):  # several are tried one by one
+            runs = executor.executor
         asleep = self._pauses.stay(self.paused, whole and runs.name == "graph-cached")
         run = self._active(asleep) if asleep else active
         self.trace = self._advance(run, executor, n, keep, of_groups, issue, each, len(active))

@@ -174,6 +174,16 @@ def test_auto_compares_the_times_of_calls_that_have_work() -> None:
     assert auto._tried.calls / auto._tried.runs == 3
 
 
+@pytest.mark.parametrize(("name", "calls"), [("graph-cached", 4), ("streams", 3)])
+def test_what_auto_has_chosen_is_told_who_pauses_also_in_several_steps(name: str, calls: int) -> None:
+    taken = Taken(name)
+    auto = AutoExecutor(Options(candidates=name), lambda *_: taken)  # type: ignore[arg-type,return-value]
+    engine = engine_of(*[(gymnasium("hopper"), 2)] * 4)
+    engine.paused = {1}
+    engine.step(5, NOTHING, {}, auto)
+    assert {len(run) for run in taken.runs} == {calls}
+
+
 def test_counts_of_whole_steps_are_added_up_once_somebody_asks() -> None:
     engine = engine_of((gymnasium("hopper"), 8))
     taken = engine.executor = Taken("serial")  # type: ignore[assignment]
