@@ -12,7 +12,7 @@ from benchmarks.scaling import bend, exponents
 from .markdown import NONE, speed, table, three_digits
 from .results import RESULTS, Result, Row, load, origin
 
-SCALING, MEMORY, START = "scaling_h200", "memory_h200", "start_h100"
+SCALING, MEMORY, START = "scaling_h200", "memory_h200", "start_h200"
 
 
 def growth() -> str:
