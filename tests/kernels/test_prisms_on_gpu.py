@@ -29,7 +29,8 @@ from tests.stages.test_hfield import SHAPES, compare, field_model, poses
 from tests.stages.test_kept_contacts import on_field, rocks_on_a_field
 
 LIST = without_kinds(catalogue.SEARCHES[0], hfields=False, searches=True)
-MANY = (LIST, *catalogue.PRISMS[:3], *catalogue.PRISM_TOUCHES_OF_MANY, catalogue.PRISMS[4])
+LIST_OF_MANY = (without_kinds(catalogue.LIST_NEAR, hfields=False, searches=True), catalogue.COUNT_NEAR)
+MANY = (*LIST_OF_MANY, *catalogue.PRISMS[:3], *catalogue.PRISM_TOUCHES_OF_MANY, catalogue.PRISMS[4])
 FEW = (
     *(LIST, *catalogue.PRISMS[:2], catalogue.PRISM_DEPTH_BY_WARP, catalogue.PRISM_TOUCH_IN_EIGHT),
     catalogue.PRISMS[4],
