@@ -10,7 +10,7 @@ from simengine.emission.calls import CallFactory
 from simengine.emission.store import GroupStore
 from simengine.kernels.step_codegen import scalars
 from simengine.kernels.step_kernel import StepKernel
-from simengine.plan.catalogue import SCAN_KERNEL
+from simengine.plan.contact_kernels import SCAN_KERNEL
 from simengine.plan.evaluation import Launch
 from simengine.state.fields import FIELD, entry_shape
 from simengine_scheduler import KernelCall

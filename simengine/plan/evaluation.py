@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from simengine.kernels.kernel import Kernel
 from simengine.model.pair_types import PAIR_TYPES
-from simengine.plan import catalogue
+from simengine.plan import catalogue, contact_kernels
 from simengine.plan.islands import by_block, for_few_large, for_large, island_solution, most_islands, scattering
 from simengine.plan.pairs import PAIR_KERNELS
 from simengine.plan.rows_apart import rows_apart
@@ -213,7 +213,7 @@ def _count(column: str) -> Count:
 def _contacts(selection: Selection, motion: Launches) -> Launches:
     """Counts, contacts, and the motion without constraints, which may run at the same time."""
     model, ahead = selection.model, selection.ahead
-    scan = catalogue.SCAN_KERNEL
+    scan = contact_kernels.SCAN_KERNEL
     counted: Launches = (Launch(scan, ahead=ahead),)
     room = Await(scan, (("contact", _count("ncon")), ("row", _count("nefc"))))
     before, after = ((), motion) if model.has_adhesion else (motion, ())

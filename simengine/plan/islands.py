@@ -26,7 +26,7 @@ from simengine.physics.solvers.solve_cg import SOLVE_CG
 from simengine.physics.solvers.solve_newton_general import SOLVE_NEWTON_GENERAL
 from simengine.physics.solvers.solve_newton_unilateral import SOLVE_NEWTON_UNILATERAL
 from simengine.physics.stage import Form, Stage
-from simengine.plan import catalogue, smooth_kernels
+from simengine.plan import catalogue, contact_kernels, smooth_kernels
 from simengine.plan.forms import has_form, in_form
 from simengine.plan.pairs import PAIR_KERNELS
 from simengine.plan.stages import INTEGRATORS
@@ -284,7 +284,7 @@ def of_large_worlds() -> tuple[Kernel, ...]:
     forces = (catalogue.POST, catalogue.POST_GENERAL, catalogue.TENDON_POST, catalogue.SENSE_FORCES)
     kernels = (
         *(catalogue.single(in_form(stage, Form.BLOCKS)) for stage in alone),
-        *(*ISLAND_KERNELS, *catalogue.NARROW.values(), *catalogue.ON_DEMAND[:-1], *_INTEGRATORS.values()),
+        *(*ISLAND_KERNELS, *contact_kernels.NARROW.values(), *catalogue.ON_DEMAND[:-1], *_INTEGRATORS.values()),
         *(*forces, catalogue.ACTIVATION_KERNEL),
     )
     return tuple({kernel.name: kernel for kernel in kernels if kernel.unit == "world"}.values())

@@ -13,7 +13,7 @@ from simengine.errors import BackendError
 from simengine.kernels.kernel import Kernel
 from simengine.model.blob import packed_bytes
 from simengine.model.model_table import ModelTable
-from simengine.plan import catalogue
+from simengine.plan import contact_kernels
 from simengine.plan.capacity import arena_fields, first_entries, most_entries
 from simengine.plan.evaluation import Evaluation
 from simengine.plan.scratch import global_words, scratch_plan, works_in_global_memory
@@ -134,7 +134,7 @@ def footprint(plan: StepPlan, wanted: frozenset[str]) -> Footprint:
     used = set(INTEGRATION_STATE)
     of_steps = 0
     if plan.step_kernel is not None:
-        whole, scan = plan.step_kernel, catalogue.SCAN_KERNEL
+        whole, scan = plan.step_kernel, contact_kernels.SCAN_KERNEL
         used.update(whole.reads, whole.state, whole.stored, scan.reads, scan.produced)
         of_steps = plan.word * plan.step_memory.in_global.words
     if plan.step_kernel is None or wanted:

@@ -10,7 +10,7 @@ from simengine.backends.base import LANE_CLASSES, lanes_for
 from simengine.kernels.kernel import Kernel
 from simengine.model.model_table import ModelTable
 from simengine.model.pair_types import PAIR_TYPES
-from simengine.plan import catalogue, smooth_kernels
+from simengine.plan import catalogue, contact_kernels, smooth_kernels
 from simengine.plan.islands import MOST_FUSED_DOFS, fitting, in_blocks, in_blocks_of_few, island_integrator
 from simengine.plan.scratch import works_in_blocks
 from simengine.plan.stages import FACTOR_M, SITES
@@ -209,9 +209,9 @@ class Selection:
                 poses = catalogue.with_geoms_in_memory(poses)
             return (*self._fitting(poses), *self._searches)
         if self.counts_by_warp and general and not works_in_blocks(self.model):
-            return (*self._fitting(self._poses), catalogue.COUNTING_BY_WARP)
+            return (*self._fitting(self._poses), contact_kernels.COUNTING_BY_WARP)
         if self.in_eight and general and 0 < self.model.ncand <= MOST_PAIRS_IN_EIGHT:
-            return (*self._fitting(self._poses), catalogue.COUNTING_IN_EIGHT)
+            return (*self._fitting(self._poses), contact_kernels.COUNTING_IN_EIGHT)
         if self.merged:
             return catalogue.position_in_two(general, self._reads_sites)
         return self._fitting(catalogue.position(general, self._reads_sites))
@@ -224,13 +224,13 @@ class Selection:
     @property
     def _searches(self) -> tuple[Kernel, ...]:
         """The kernels that count contacts where pairs need a search, or are listed by clusters."""
-        _, distance, depth, touch, last = catalogue.SEARCHES
+        _, distance, depth, touch, last = contact_kernels.SEARCHES
         if not self.model.nsearch:
             return (*self._listing, *self._prisms, last)
         if not self.spreads_searches:
             return (*self._listing, distance, depth, touch, last)
-        depth = catalogue.DEPTH_BY_WARP if self.worlds <= MERGED_WORLDS else depth
-        touches = (catalogue.TOUCH_IN_EIGHT,) if self.worlds <= SPREAD_WORLDS else catalogue.TOUCHES_OF_MANY
+        depth = contact_kernels.DEPTH_BY_WARP if self.worlds <= MERGED_WORLDS else depth
+        touches = (contact_kernels.TOUCH_IN_EIGHT,) if self.worlds <= SPREAD_WORLDS else contact_kernels.TOUCHES_OF_MANY
         return (*self._listing, distance, depth, *touches, *self._prisms, last)
 
     @property
@@ -239,12 +239,12 @@ class Selection:
         few = self.worlds <= MERGED_WORLDS
         by_block = self.lists_by_block and few
         if self.culls:
-            return (catalogue.CLUSTERS_BY_BLOCK if by_block else catalogue.LISTING_BY_CLUSTERS,)
+            return (contact_kernels.CLUSTERS_BY_BLOCK if by_block else contact_kernels.LISTING_BY_CLUSTERS,)
         if by_block:
-            return (catalogue.LIST_BY_BLOCK,)
+            return (contact_kernels.LIST_BY_BLOCK,)
         if few or not self.spreads_searches:
-            return (catalogue.SEARCHES[0],)
-        return (catalogue.LIST_NEAR, *((catalogue.COUNT_NEAR,) if self.model.counts_near else ()))
+            return (contact_kernels.SEARCHES[0],)
+        return (contact_kernels.LIST_NEAR, *((contact_kernels.COUNT_NEAR,) if self.model.counts_near else ()))
 
     @property
     def _searches_apart(self) -> bool:
@@ -261,10 +261,10 @@ class Selection:
         """The kernels that count contacts with height fields, where lanes have prisms of any world."""
         if not self.spreads_prisms:
             return ()
-        first, distance, depth, _, last = catalogue.PRISMS
-        depth = catalogue.PRISM_DEPTH_BY_WARP if self.worlds <= MERGED_WORLDS else depth
+        first, distance, depth, _, last = contact_kernels.PRISMS
+        depth = contact_kernels.PRISM_DEPTH_BY_WARP if self.worlds <= MERGED_WORLDS else depth
         few = self.worlds <= SPREAD_WORLDS
-        touches = (catalogue.PRISM_TOUCH_IN_EIGHT,) if few else catalogue.PRISM_TOUCHES_OF_MANY
+        touches = (contact_kernels.PRISM_TOUCH_IN_EIGHT,) if few else contact_kernels.PRISM_TOUCHES_OF_MANY
         return (first, distance, depth, *touches, last)
 
     @property
@@ -340,7 +340,7 @@ class Selection:
     def narrow_in_one(self) -> bool:
         """Whether one kernel finds all contacts: launches are merged, and there are several pair types, all light."""
         names = {PAIR_TYPES[code] for code in self.model.pair_codes}
-        several = len(names) > 1 and names <= set(catalogue.LIGHT)
+        several = len(names) > 1 and names <= set(contact_kernels.LIGHT)
         return self.merged and several and not self.model.finds_pairs
 
     @property
@@ -353,11 +353,16 @@ class Selection:
         """Kernels that find the contacts of the candidate pairs in the model table."""
         if self.narrow_in_one:
             return (
-                catalogue.NARROW_OWN_ADDRESSES if self.worlds <= MAX_WORLDS_OWN_ADDRESSES else catalogue.NARROW_LIGHT,
+                contact_kernels.NARROW_OWN_ADDRESSES
+                if self.worlds <= MAX_WORLDS_OWN_ADDRESSES
+                else contact_kernels.NARROW_LIGHT,
             )
-        kernels = {**catalogue.NARROW, **({"hfield": catalogue.STORE_PRISMS} if self.spreads_prisms else {})}
+        kernels = {
+            **contact_kernels.NARROW,
+            **({"hfield": contact_kernels.STORE_PRISMS} if self.spreads_prisms else {}),
+        }
         if self.in_eight:
-            kernels |= catalogue.NARROW_IN_EIGHT
+            kernels |= contact_kernels.NARROW_IN_EIGHT
         return tuple(kernels[PAIR_TYPES[code]] for code in self.model.pair_codes)
 
     def after_solution(self) -> tuple[Kernel, ...]:

@@ -18,7 +18,7 @@ from simengine.model.model_table import ModelTable
 from simengine.physics.solvers.solve_newton_general import SOLVE_NEWTON_GENERAL
 from simengine.physics.solvers.solve_newton_unilateral import SOLVE_NEWTON_UNILATERAL
 from simengine.physics.solvers.solve_pgs import SOLVE_PGS
-from simengine.plan.catalogue import SCAN_KERNEL
+from simengine.plan.contact_kernels import SCAN_KERNEL
 from simengine.plan.evaluation import Evaluation, Launch, plan_evaluation
 from simengine.plan.islands import most_dense_dofs
 from simengine.plan.issue import Issue, Issuing, waits_for_counts

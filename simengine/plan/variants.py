@@ -14,10 +14,11 @@ from simengine.kernels.kernel import Kernel
 from simengine.kernels.sources import stage_sources
 from simengine.model.model_table import ModelTable
 from simengine.model.pairs import FACE_CORNERS
+from simengine.physics.collision.collision import COLLISION_GENERAL, COLLISION_LIST, LIST_CULLED
 from simengine.physics.collision.prisms.prisms import PRISM_STAGES
 from simengine.physics.islands.solve_large import SOLVE_LARGE
 from simengine.physics.stage import Form
-from simengine.plan import catalogue
+from simengine.plan import catalogue, contact_kernels
 from simengine.plan.forms import in_form
 from simengine.plan.omissions import NOSLIP_OF_PYRAMIDS, for_pyramids
 from simengine.plan.pairs import PAIR_KERNELS
@@ -102,8 +103,8 @@ def without_kinds(kernel: Kernel, hfields: bool, searches: bool) -> Kernel:
         hfields, searches: whether the model has pairs with height fields, and pairs that need a search.
     """
     listing = {
-        **dict.fromkeys((catalogue.COLLISION_GENERAL, catalogue.LIST_CULLED), ("HFIELDS", "SEARCHES")),
-        catalogue.COLLISION_LIST: ("HFIELDS",),
+        **dict.fromkeys((COLLISION_GENERAL, LIST_CULLED), ("HFIELDS", "SEARCHES")),
+        COLLISION_LIST: ("HFIELDS",),
     }
     kinds = next((listing[stage] for stage in kernel.stages if stage in listing), ())
     there = {"HFIELDS": hfields, "SEARCHES": searches}
@@ -288,16 +289,16 @@ def variant_for(
 def with_largest_faces() -> tuple[Kernel, ...]:
     """Every variant with room for the largest faces."""
     general = catalogue.POSITION_GENERAL
-    searches = (*map(catalogue.single, general.stages), *catalogue.SEARCHES)
-    kernels = (general, *searches, *catalogue.NARROW.values(), *PAIR_KERNELS)
+    searches = (*map(catalogue.single, general.stages), *contact_kernels.SEARCHES)
+    kernels = (general, *searches, *contact_kernels.NARROW.values(), *PAIR_KERNELS)
     return tuple(variant for k in kernels if (variant := with_face_capacity(k, FACE_CORNERS[-1])) != k)
 
 
 def without_some_kinds() -> tuple[Kernel, ...]:
     """Every variant without the code for some kinds of pairs."""
-    alone = (catalogue.single(catalogue.COLLISION_GENERAL), catalogue.COUNTING_BY_WARP)
-    culled = (catalogue.LISTING_BY_CLUSTERS, catalogue.CLUSTERS_BY_BLOCK)
-    listing = (catalogue.POSITION_GENERAL, *alone, catalogue.SEARCHES[0], *culled, catalogue.LIST_NEAR)
+    alone = (catalogue.single(catalogue.COLLISION_GENERAL), contact_kernels.COUNTING_BY_WARP)
+    culled = (contact_kernels.LISTING_BY_CLUSTERS, contact_kernels.CLUSTERS_BY_BLOCK)
+    listing = (catalogue.POSITION_GENERAL, *alone, contact_kernels.SEARCHES[0], *culled, contact_kernels.LIST_NEAR)
     variants = (without_kinds(k, *kinds) for k in listing for kinds in product((False, True), repeat=2))
     return tuple(dict.fromkeys(variant for variant in variants if variant not in listing))
 

@@ -24,7 +24,7 @@ from simengine.kernels.step_kernel import TEAMS, WARP, StepKernel
 from simengine.model import ModelTable, clusters, load_table
 from simengine.model.clusters import MOST_WORDS
 from simengine.physics.islands.solve_large import SOLVE_LARGE
-from simengine.plan import catalogue
+from simengine.plan import contact_kernels
 from simengine.plan.evaluation import Launch
 from simengine.plan.islands import ISLAND_KERNELS
 from simengine.plan.scratch import class_bounds, column_words, lanes_of_islands, scratch_plan
@@ -163,7 +163,7 @@ def test_the_largest_clusters_fit_a_block(dtype: str, moving: int) -> None:
     """All of MOST_WORDS, for boxes or for bits of pairs."""
     model, backend = table("room"), ShapesOfCuda()
     sizes = {**model.sizes, "ncluster": moving + 7, "nstill": 7, "ncand": 32 * (MOST_WORDS - 6 * moving)}
-    for kernel in (catalogue.LISTING_BY_CLUSTERS, catalogue.CLUSTERS_BY_BLOCK):
+    for kernel in (contact_kernels.LISTING_BY_CLUSTERS, contact_kernels.CLUSTERS_BY_BLOCK):
         plan = scratch_plan(kernel, sizes, 0, backend)
         own = {
             "list_culled_waiting": 4 * WARP,

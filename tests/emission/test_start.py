@@ -13,7 +13,8 @@ from simengine.engines.list_engine import ListEngine
 from simengine.kernels.functions import Build, together
 from simengine.model import load_table
 from simengine.plan import step_plan
-from simengine.plan.catalogue import NARROW, POSITION, SCAN_KERNEL
+from simengine.plan.catalogue import POSITION
+from simengine.plan.contact_kernels import NARROW, SCAN_KERNEL
 from simengine.plan.evaluation import Launch, plan_evaluation
 from simengine.plan.scratch import scratch_plan
 from simengine.plan.step_plan import StepPlan

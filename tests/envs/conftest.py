@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
@@ -13,6 +14,13 @@ import simengine_envs
 @pytest.fixture(autouse=True)
 def _registered() -> None:
     simengine_envs.register_envs()
+
+
+@pytest.fixture(autouse=True)
+def _jax_on_the_gpu(request: pytest.FixtureRequest) -> None:
+    """Environments of backend cuda need JAX on the GPU, which other tests keep on the CPU: JAX_PLATFORMS=cuda,cpu."""
+    if request.node.get_closest_marker("gpu") and jax.default_backend() != "gpu":
+        pytest.skip("JAX has no GPU here")
 
 
 @pytest.fixture

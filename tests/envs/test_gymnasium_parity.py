@@ -13,6 +13,8 @@ import pytest
 
 from simengine_envs.registration import REGISTRATIONS
 
+pytest.importorskip("glfw", reason="Gymnasium's own MuJoCo tasks import it")
+
 GYMNASIUMS = [item for item in REGISTRATIONS if item.id.endswith("-v5")]
 """The tasks that Gymnasium has too."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simengine import Simulation, load_model
-from simengine.plan import catalogue, step_plan
+from simengine.plan import contact_kernels, step_plan
 from tests.gpu.compare import cuda_only, state_bits
 from tests.models import OWN
 
@@ -27,9 +27,12 @@ def test_a_block_lists_the_pairs_that_a_warp_lists(backend: str, monkeypatch: py
 @cuda_only
 def test_searches_of_more_lanes_find_the_same(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
-    for depth, touch in ((catalogue.DEPTH_BY_WARP, catalogue.TOUCH_IN_EIGHT), catalogue.SEARCHES[2:4]):
-        monkeypatch.setattr(catalogue, "DEPTH_BY_WARP", depth)
-        monkeypatch.setattr(catalogue, "TOUCH_IN_EIGHT", touch)
+    for depth, touch in (
+        (contact_kernels.DEPTH_BY_WARP, contact_kernels.TOUCH_IN_EIGHT),
+        contact_kernels.SEARCHES[2:4],
+    ):
+        monkeypatch.setattr(contact_kernels, "DEPTH_BY_WARP", depth)
+        monkeypatch.setattr(contact_kernels, "TOUCH_IN_EIGHT", touch)
         sim = Simulation(load_model(OWN["rubble"]), 20, backend=backend)
         assert {depth, touch} <= set(sim.schedule.plan().kernels(frozenset()))
         sim.step(60)

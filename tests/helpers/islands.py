@@ -12,7 +12,7 @@ import numpy as np
 from simengine.kernels.kernel import Kernel
 from simengine.model import ModelTable, load_table
 from simengine.model.pair_types import PAIR_TYPES
-from simengine.plan import catalogue, smooth_kernels
+from simengine.plan import catalogue, contact_kernels, smooth_kernels
 from simengine.plan import islands as island_kernels
 from simengine.plan.pairs import PAIR_KERNELS
 from simengine.plan.scratch import class_bounds
@@ -199,7 +199,7 @@ def counting(memory: Memory) -> Calls:
         yield kernel, arguments(kernel, memory)
     if memory.model.finds_pairs:
         yield from ((kernel, arguments(kernel, memory)) for kernel in PAIR_KERNELS[:-1])
-    yield catalogue.SCAN_KERNEL, arguments(catalogue.SCAN_KERNEL, memory)
+    yield contact_kernels.SCAN_KERNEL, arguments(contact_kernels.SCAN_KERNEL, memory)
 
 
 def chain(memory: Memory, integrator: str = "", upto: str = "") -> Calls:
@@ -210,7 +210,7 @@ def chain(memory: Memory, integrator: str = "", upto: str = "") -> Calls:
     smooth = island_kernels.fitting(
         model, smooth_kernels.smooth(model.general_smooth, model.has_fluid, model.has_adhesion)
     )
-    narrow: tuple[Kernel, ...] = tuple(catalogue.NARROW[PAIR_TYPES[code]] for code in model.pair_codes)
+    narrow: tuple[Kernel, ...] = tuple(contact_kernels.NARROW[PAIR_TYPES[code]] for code in model.pair_codes)
     narrow = PAIR_KERNELS[-1:] if model.finds_pairs else narrow
     for kernel in (variant_for(model, kernel) for kernel in (*smooth, *narrow)):
         if kernel.name == upto:

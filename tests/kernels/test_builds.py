@@ -12,7 +12,7 @@ from simengine.errors import BackendError
 from simengine.kernels import host_build
 from simengine.kernels.cuda_build import build_kernel, compile_cubin, compile_ptx
 from simengine.kernels.kernel import Kernel
-from simengine.plan import catalogue, check_cuda
+from simengine.plan import catalogue, check_cuda, contact_kernels
 from simengine.plan.stages import FACTOR_M, GUARD, PASSIVE
 from simengine.plan.tiles import INERTIA
 from simengine_scheduler.native import compiling
@@ -99,7 +99,7 @@ def need_nvrtc() -> None:
 NVRTC_KERNELS = (
     catalogue.POSITION,
     catalogue.SMOOTH,
-    catalogue.SCAN_KERNEL,
+    contact_kernels.SCAN_KERNEL,
     catalogue.finish("rk4", "solve_newton_unilateral", False),
 )
 

@@ -21,7 +21,8 @@ from simengine.physics.collision.broadphase.broadphase import PAIR_STAGES
 from simengine.physics.collision.prisms.prisms import PRISM_STAGES
 from simengine.physics.stage import Stage
 from simengine.plan import islands as island_kernels
-from simengine.plan.catalogue import SEARCHES, SMOOTH, finish, single, step_kernels
+from simengine.plan.catalogue import SMOOTH, finish, single, step_kernels
+from simengine.plan.contact_kernels import SEARCHES
 from simengine.plan.every_kernel import all_kernels
 from simengine.plan.stages import INTEGRATORS, SOLVERS, STAGES
 from simengine.plan.tiles import COUNTING_KERNELS, REST_KERNELS, TILED_KERNELS

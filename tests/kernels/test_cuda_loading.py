@@ -11,7 +11,8 @@ from simengine.kernels import cuda_build
 from simengine.kernels.functions import Build
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.step_kernel import STEP_KERNELS
-from simengine.plan.catalogue import POSITION, SCAN_KERNEL
+from simengine.plan.catalogue import POSITION
+from simengine.plan.contact_kernels import SCAN_KERNEL
 
 cupy = pytest.importorskip("cupy")
 

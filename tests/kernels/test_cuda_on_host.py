@@ -12,7 +12,7 @@ import pytest
 from simengine.backends import select
 from simengine.kernels.kernel import Kernel
 from simengine.model import load_table
-from simengine.plan import catalogue
+from simengine.plan import contact_kernels
 from simengine.state.fields import FIELD
 from tests.golden.cases import CASES
 from tests.golden.play import Outcome, play
@@ -184,9 +184,9 @@ def heap(worlds: int) -> Memory:
     return memory
 
 
-FEW = (*catalogue.SEARCHES[:2], catalogue.DEPTH_BY_WARP, catalogue.TOUCH_IN_EIGHT)
+FEW = (*contact_kernels.SEARCHES[:2], contact_kernels.DEPTH_BY_WARP, contact_kernels.TOUCH_IN_EIGHT)
 """Searches of few worlds, and those of many."""
-MANY = catalogue.SEARCHES[:4]
+MANY = contact_kernels.SEARCHES[:4]
 
 
 @pytest.mark.parametrize("kernels", [FEW, pytest.param(MANY, marks=pytest.mark.slow)], ids=["few", "many"])
@@ -196,7 +196,7 @@ def test_searches_do_not_depend_on_the_order_of_lanes(kernels: tuple[Kernel, ...
     assert np.count_nonzero(ours["search_state"] == 2) > 10
     # the queue's order depends on timing
     assert differing(memory, kernels) <= {"search_queue"}
-    for kernel in catalogue.SEARCHES[:4]:
+    for kernel in contact_kernels.SEARCHES[:4]:
         call(kernel, memory, arguments(kernel, memory, scalars={"parts": 2}))
     np.testing.assert_array_equal(ours["search_found"], memory.own("search_found"))
     np.testing.assert_allclose(ours["kept_contact"], memory.own("kept_contact"), rtol=0, atol=1e-5)
@@ -246,9 +246,9 @@ def test_lanes_with_pairs_of_any_world_count_what_those_of_a_world_do() -> None:
     qpos = np.concatenate([rng.uniform(-0.3, 0.3, (40, 9, 3)), rng.normal(size=(40, 9, 4))], axis=2)
     memory = memory_of(mj, qpos, "float32")
     call(POSES[0], memory, arguments(POSES[0], memory))
-    rest, schedule = catalogue.SEARCHES[1:], Schedule()
-    wanted = found(memory, (catalogue.SEARCHES[0], *rest), schedule)
-    ours = found(memory, (catalogue.LIST_NEAR, catalogue.COUNT_NEAR, *rest), schedule)
+    rest, schedule = contact_kernels.SEARCHES[1:], Schedule()
+    wanted = found(memory, (contact_kernels.SEARCHES[0], *rest), schedule)
+    ours = found(memory, (contact_kernels.LIST_NEAR, contact_kernels.COUNT_NEAR, *rest), schedule)
     assert len(set(wanted["ncon"].ravel().tolist())) > 5
     for name in ("near_cand", "near_adr", "search_near", "ncon", "nefc", "counts"):
         np.testing.assert_array_equal(ours[name], wanted[name], err_msg=name)

@@ -15,7 +15,7 @@ from simengine import Simulation, load_model
 from simengine.backends import select
 from simengine.kernels.kernel import Kernel
 from simengine.model import build, load_table
-from simengine.plan import catalogue
+from simengine.plan import contact_kernels
 from simengine.plan.variants import without_kinds
 from tests.gpu.compare import to_host
 from tests.helpers.cuda_on_host.backend import FiberBackend
@@ -28,14 +28,14 @@ from tests.stages.harness_chain import single
 from tests.stages.test_hfield import SHAPES, compare, field_model, poses
 from tests.stages.test_kept_contacts import on_field, rocks_on_a_field
 
-LIST = without_kinds(catalogue.SEARCHES[0], hfields=False, searches=True)
-LIST_OF_MANY = (without_kinds(catalogue.LIST_NEAR, hfields=False, searches=True), catalogue.COUNT_NEAR)
-MANY = (*LIST_OF_MANY, *catalogue.PRISMS[:3], *catalogue.PRISM_TOUCHES_OF_MANY, catalogue.PRISMS[4])
+LIST = without_kinds(contact_kernels.SEARCHES[0], hfields=False, searches=True)
+LIST_OF_MANY = (without_kinds(contact_kernels.LIST_NEAR, hfields=False, searches=True), contact_kernels.COUNT_NEAR)
+MANY = (*LIST_OF_MANY, *contact_kernels.PRISMS[:3], *contact_kernels.PRISM_TOUCHES_OF_MANY, contact_kernels.PRISMS[4])
 FEW = (
-    *(LIST, *catalogue.PRISMS[:2], catalogue.PRISM_DEPTH_BY_WARP, catalogue.PRISM_TOUCH_IN_EIGHT),
-    catalogue.PRISMS[4],
+    *(LIST, *contact_kernels.PRISMS[:2], contact_kernels.PRISM_DEPTH_BY_WARP, contact_kernels.PRISM_TOUCH_IN_EIGHT),
+    contact_kernels.PRISMS[4],
 )
-COUNT = catalogue.SEARCHES[-1]
+COUNT = contact_kernels.SEARCHES[-1]
 CAR = Path(__file__).parents[2] / "benchmarks" / "kinds" / "car.xml"
 
 
@@ -134,7 +134,7 @@ def test_no_prism_is_searched_twice() -> None:
     for prisms, number in zip(listed, tally[:, 0], strict=True):
         assert len(np.unique(prisms[:number], axis=0)) == number > 0
     memory.own("prism_contact")[..., 0] += 1.0  # distances that no search finds
-    run(memory, (catalogue.STORE_PRISMS,))
+    run(memory, (contact_kernels.STORE_PRISMS,))
     dist = memory.own("contact_dist")[: memory.own("ncon").sum()]
     assert len(dist) > 10
     assert (dist > 0.5).all()

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from simengine.kernels.cuda_build import compile_task, device_body, keep_worker, task_lanes
-from simengine.plan import catalogue
+from simengine.plan import catalogue, contact_kernels
 from simengine.plan.every_kernel import all_kernels
 from simengine.plan.stages import GUARD
 from simengine_scheduler.device.linking import compile_body, link_worker
@@ -18,7 +18,7 @@ ARCH = 90
 
 
 def test_bodies_of_other_lanes_and_units_link_to_one_worker() -> None:
-    kernels = (catalogue.NARROW["plane_sphere"], catalogue.single(GUARD))
+    kernels = (contact_kernels.NARROW["plane_sphere"], catalogue.single(GUARD))
     bodies = tuple(device_body(kernel, "float32", lanes, ARCH) for kernel in kernels for lanes in (8, 32))
     assert {(body.threads, body.registers) for body in bodies} == {(32, 168)}
     code = link_worker(bodies, 32, 168, ARCH, keep_worker)
@@ -36,7 +36,7 @@ def test_bodies_that_are_linked_keep_the_sizes_of_their_own_models() -> None:
 
 
 def test_what_a_body_is_called_tells_it_from_all_others() -> None:
-    kernel, scan = catalogue.SMOOTH, catalogue.SCAN_KERNEL
+    kernel, scan = catalogue.SMOOTH, contact_kernels.SCAN_KERNEL
     names = [device_body(kernel, dtype, lanes, ARCH).name for dtype in ("float32", "float64") for lanes in (8, 16)]
     assert len(set(names)) == 4
     # the scans of all models are one body

@@ -12,7 +12,7 @@ from simengine.model import ModelTable
 from simengine.model.pair_types import PAIR_TYPES
 from simengine.model.springs import has_polynomials
 from simengine.physics.stage import Stage
-from simengine.plan import catalogue, smooth_kernels
+from simengine.plan import catalogue, contact_kernels, smooth_kernels
 from simengine.plan.stages import CONSTRAINT, RNE_POST, SOLVERS, STAGES
 from simengine.state.fields import FIELD, FIELDS
 from tests.helpers.oracle import Sample, oracle_model, sample, undecided
@@ -26,7 +26,7 @@ MODELS = (
 BY_NAME: dict[str, Stage] = {stage.name: stage for stage in STAGES}
 SENSE_MOTION = ("subtree_vel", "acc_bias", "sensor_pos", "sensor_vel", "sensor_distance")
 SENSE_FORCES = ("body_forces", "sensor_acc")
-PAIRS = tuple(catalogue.NARROW)
+PAIRS = tuple(contact_kernels.NARROW)
 RUNGE_KUTTA = ("rk_qpos", "rk_qvel", "rk_act", "rk_rate", "rk_dqpos", "rk_dqvel", "rk_dact")
 
 Step = tuple[Kernel, bool, str]
@@ -147,15 +147,15 @@ def fused_calls(
     # a specialised kernel and its general form write the same fields
     lean = () if model.general_position else (catalogue.POSES, catalogue.POSITION)
     siteless = (catalogue.POSES_SITELESS, catalogue.POSITION_SITELESS)  # behind those that compute frames of sites
-    first = (catalogue.POSES_GENERAL, catalogue.POSITION_GENERAL, *siteless, *lean, catalogue.SCAN_KERNEL)
+    first = (catalogue.POSES_GENERAL, catalogue.POSITION_GENERAL, *siteless, *lean, contact_kernels.SCAN_KERNEL)
     # the kernel of the transmission alone would overwrite what adhesion has added to actuator_moment
     asked = [k for k in catalogue.ON_DEMAND if not model.has_adhesion or "actuator_moment" not in k.produced]
     in_three = smooth_kernels.smooth_in_three(model.general_smooth, model.has_fluid, driven=False)
     by_block = (catalogue.TENDONS_BY_BLOCK, catalogue.ACTUATORS_BY_BLOCK, catalogue.SMOOTH_DRIVEN)
     apart = (*in_three, *(by_block if model.general_smooth else ()))
     parts = [k for k in apart if k.name in null and not model.has_adhesion]
-    light = (catalogue.NARROW_LIGHT, catalogue.NARROW_OWN_ADDRESSES)
-    motion, pairs = (fused_smooth, *parts, *asked, *sensing[:-1]), (*light, *catalogue.NARROW.values())
+    light = (contact_kernels.NARROW_LIGHT, contact_kernels.NARROW_OWN_ADDRESSES)
+    motion, pairs = (fused_smooth, *parts, *asked, *sensing[:-1]), (*light, *contact_kernels.NARROW.values())
     for kernel in (*first, *((*pairs, *motion) if model.has_adhesion else (*motion, *pairs))):
         yield kernel, arguments(kernel, memory, null=null[kernel.name])
     last = ((catalogue.finish(integrator, solver, arena), "rows"), (catalogue.advance(integrator, solver), "free"))

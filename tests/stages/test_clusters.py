@@ -11,7 +11,7 @@ import pytest
 from simengine.kernels.kernel import Kernel
 from simengine.model import ModelTable, clusters, load_table
 from simengine.model.params import WorldParameters
-from simengine.plan import catalogue
+from simengine.plan import catalogue, contact_kernels
 from tests.stages.harness import Memory, arguments, call, changed, function
 from tests.stages.harness_chain import single
 from tests.stages.harness_sanitizer import build, execute, record, supported
@@ -75,7 +75,7 @@ def listed(model: ModelTable, kernel: Kernel, dtype: str) -> list[list[np.ndarra
 
 def one_by_one(monkeypatch: pytest.MonkeyPatch, model: ModelTable, dtype: str) -> list[list[np.ndarray]]:
     """What tests of all candidate pairs list, without vectors, as on a GPU."""
-    return built(monkeypatch, "-DMOST_SPHERES=0", model, catalogue.SEARCHES[0], dtype)
+    return built(monkeypatch, "-DMOST_SPHERES=0", model, contact_kernels.SEARCHES[0], dtype)
 
 
 def built(
@@ -104,7 +104,7 @@ def test_clusters_list_the_pairs_that_tests_one_by_one_list(monkeypatch: pytest.
     assert sum(len(pairs) for pairs, _, _ in expected) > 100
     assert sum(len(searches) for _, _, searches in expected) > 5
     assert [len(pairs) for pairs in expected[-1]] == [0, 1, 0]
-    check_equal(built(monkeypatch, "", model, catalogue.LISTING_BY_CLUSTERS, dtype), expected)
+    check_equal(built(monkeypatch, "", model, contact_kernels.LISTING_BY_CLUSTERS, dtype), expected)
 
 
 def test_geoms_that_stand_still_may_differ_in_size_between_worlds() -> None:
@@ -189,7 +189,7 @@ def test_threads_that_share_a_world_list_the_same(dtype: str, flags: tuple[str, 
         pytest.skip(f"this compiler or machine lacks {flags[0]}")
     memory = Memory(load_table(room()), dtype, WORLDS, 10, 0)
     memory.set(states(memory.model))
-    kernels = (catalogue.POSES_OF_MANY[0], catalogue.LISTING_BY_CLUSTERS, catalogue.CLUSTERS_BY_BLOCK)
+    kernels = (catalogue.POSES_OF_MANY[0], contact_kernels.LISTING_BY_CLUSTERS, contact_kernels.CLUSTERS_BY_BLOCK)
     buffers, recorded = record(memory, ((k, arguments(k, memory)) for k in kernels))
     result = execute(build(kernels, dtype, 4, (*flags, "-DHFIELDS=0")), kernels, buffers, recorded)
     assert not result.reports, result.reports[:3000]

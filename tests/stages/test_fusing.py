@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from simengine.kernels.kernel import Kernel
-from simengine.plan import catalogue, smooth_kernels
+from simengine.plan import catalogue, contact_kernels, smooth_kernels
 from simengine.plan.stages import INTEGRATORS, SOLVERS
 from simengine.state.fields import FIELD, SENSED, STATUS
 from tests.stages.harness import FRONT, Memory, arguments, call, changed, list_worlds
@@ -112,7 +112,7 @@ def test_every_kernel_of_a_step_is_compared(integrator: str, solver: str) -> Non
     common = {k.name for k in catalogue.step_kernels(integrator)}
     wanted = {k.name for k in catalogue.step_kernels(integrator, solver)}
     wanted |= {catalogue.NOSLIP_KERNEL.name} if solver == "solve_newton_general" else set()
-    elsewhere = {k.name for k in (catalogue.POST_GENERAL, *catalogue.SEARCHES, *catalogue.PRISM_KERNELS)}
+    elsewhere = {k.name for k in (catalogue.POST_GENERAL, *contact_kernels.SEARCHES, *contact_kernels.PRISM_KERNELS)}
     assert ran <= wanted  # the others run in test_kept_contacts.py and test_prisms_on_gpu.py
     assert ran >= wanted - common if solver != "solve_newton_unilateral" else ran == wanted - elsewhere
 
@@ -133,14 +133,14 @@ def test_a_world_that_fails_is_flagged_and_leaves_the_others_alone(dtype: str, i
     assert (bad.own("world_status")[frozen] == [*[STATUS.index("input")] * 5, STATUS.index("solve")]).all()
     for count in ("ncon", "nefc"):
         assert (bad.own(count)[frozen] == 0).all()
-    call(catalogue.SCAN_KERNEL, bad, arguments(catalogue.SCAN_KERNEL, bad))
+    call(contact_kernels.SCAN_KERNEL, bad, arguments(contact_kernels.SCAN_KERNEL, bad))
     lists = bad.own("lists").reshape(-1, bad.num_worlds)
     listed = bad.own("totals")[2:-1].sum()
     assert bad.own("totals")[-1] == len(frozen)
     assert (lists[-1, : len(frozen)] == FRONT + frozen).all()
     assert listed == good.own("totals")[2:-1].sum() - _entries(good, frozen)
     call(catalogue.SMOOTH, bad, arguments(catalogue.SMOOTH, bad))
-    for kernel in catalogue.NARROW.values():
+    for kernel in contact_kernels.NARROW.values():
         call(kernel, bad, arguments(kernel, bad))
     healthy = np.setdiff1d(np.arange(bad.num_worlds), frozen)
     for kernel, kind in (

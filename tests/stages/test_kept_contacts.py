@@ -10,7 +10,7 @@ import pytest
 
 from simengine import Simulation, load_model
 from simengine.model import build, load_table
-from simengine.plan import catalogue
+from simengine.plan import contact_kernels
 from tests.stages.harness import Memory, arguments, call
 from tests.stages.harness_chain import single
 
@@ -125,7 +125,7 @@ def test_lanes_that_share_searches_count_and_keep_the_same(
     mj = heap()
     monkeypatch.setattr(build, "MOST_KEPT", room)
     found = []
-    for kernels in ((single("collision_general"),), catalogue.SEARCHES):
+    for kernels in ((single("collision_general"),), contact_kernels.SEARCHES):
         memory = Memory(load_table(mj), "float64", WORLDS, 500, 0)
         memory.set({"qpos": states(mj, WORLDS), "world_status": np.eye(1, WORLDS, 3, dtype=np.int32)[0]})
         for kernel in (single("kinematics"), *kernels):
@@ -140,7 +140,7 @@ def test_lanes_that_share_searches_count_and_keep_the_same(
 def test_every_kernel_that_lists_pairs_keeps_contacts_with_height_fields() -> None:
     mj = rocks_on_a_field()
     found = []
-    for kernels in ((single("collision_general"),), (catalogue.SEARCHES[0], catalogue.SEARCHES[-1])):
+    for kernels in ((single("collision_general"),), (contact_kernels.SEARCHES[0], contact_kernels.SEARCHES[-1])):
         memory = Memory(load_table(mj), "float64", WORLDS, 500, 0)
         memory.set({"qpos": on_field(mj, WORLDS), "world_status": np.zeros(WORLDS, np.int32)})
         for kernel in (single("kinematics"), *kernels, single("scan"), single("hfield")):

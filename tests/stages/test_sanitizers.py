@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from simengine.model import load_table
-from simengine.plan import catalogue
+from simengine.plan import catalogue, contact_kernels
 from simengine.plan.every_kernel import all_kernels
 from simengine.plan.islands import ISLAND_KERNELS
 from simengine.state.fields import FIELD
@@ -26,7 +26,7 @@ from tests.stages.units import Edit
 
 pytestmark = [pytest.mark.sanitizer]
 
-_OF_ROOMS = (*catalogue.POSES_OF_MANY, catalogue.LISTING_BY_CLUSTERS, catalogue.CLUSTERS_BY_BLOCK)
+_OF_ROOMS = (*catalogue.POSES_OF_MANY, contact_kernels.LISTING_BY_CLUSTERS, contact_kernels.CLUSTERS_BY_BLOCK)
 _OWN_MODELS = (*ISLAND_KERNELS, *_OF_ROOMS)
 KERNELS = [kernel for kernel in all_kernels() if kernel not in _OWN_MODELS]
 """What solves worlds island by island, or is for rooms of many geoms, is run on its own models; see
@@ -38,7 +38,7 @@ WORLDS = {"ant": 4, "pile": 2, "swimmer": 3, "tendons": 3, "actuators": 3, "dual
 }
 FORMS = ("single", "scratch", "arena")
 OF_LARGE_MODELS = (
-    *(catalogue.POSES_SITES, catalogue.TENDONS_BY_BLOCK, catalogue.COUNTING_BY_WARP),
+    *(catalogue.POSES_SITES, catalogue.TENDONS_BY_BLOCK, contact_kernels.COUNTING_BY_WARP),
     *(catalogue.ACTUATORS_BY_BLOCK, catalogue.SMOOTH_DRIVEN, catalogue.FORCES_DRIVEN),
 )
 """Kernels that take the place of others where a GPU has many tendons, actuators or pairs to work on."""
@@ -50,19 +50,19 @@ STEPS = [
     *(("glider", step) for step in ("implicit", "implicitfast")),
 ]
 """Models, and integrators to step them with; without one, an evaluation."""
-_SPREAD = (catalogue.DEPTH_BY_WARP, catalogue.TOUCH_IN_EIGHT)
+_SPREAD = (contact_kernels.DEPTH_BY_WARP, contact_kernels.TOUCH_IN_EIGHT)
 SEARCHES = (
-    *catalogue.SEARCHES,
-    *(catalogue.LIST_BY_BLOCK, catalogue.SEARCHES[1], *_SPREAD, catalogue.SEARCHES[4]),
-    *(catalogue.LIST_NEAR, catalogue.COUNT_NEAR, *catalogue.SEARCHES[1:3]),
-    *(*catalogue.TOUCHES_OF_MANY, catalogue.SEARCHES[4]),
+    *contact_kernels.SEARCHES,
+    *(contact_kernels.LIST_BY_BLOCK, contact_kernels.SEARCHES[1], *_SPREAD, contact_kernels.SEARCHES[4]),
+    *(contact_kernels.LIST_NEAR, contact_kernels.COUNT_NEAR, *contact_kernels.SEARCHES[1:3]),
+    *(*contact_kernels.TOUCHES_OF_MANY, contact_kernels.SEARCHES[4]),
 )
 """The kernels that search for contacts, those of small shards, and those of large ones on a GPU."""
-_TOUCHES = (catalogue.PRISMS[3], catalogue.PRISM_TOUCH_IN_EIGHT, *catalogue.PRISM_TOUCHES_OF_MANY)
+_TOUCHES = (contact_kernels.PRISMS[3], contact_kernels.PRISM_TOUCH_IN_EIGHT, *contact_kernels.PRISM_TOUCHES_OF_MANY)
 PRISMS = (
-    *(catalogue.SEARCHES[0], *catalogue.PRISMS[:2], catalogue.PRISM_DEPTH_BY_WARP),
-    *(kernel for touch in _TOUCHES for kernel in (*catalogue.PRISMS[:3], touch)),
-    *(catalogue.PRISMS[4], catalogue.SEARCHES[4], catalogue.STORE_PRISMS),
+    *(contact_kernels.SEARCHES[0], *contact_kernels.PRISMS[:2], contact_kernels.PRISM_DEPTH_BY_WARP),
+    *(kernel for touch in _TOUCHES for kernel in (*contact_kernels.PRISMS[:3], touch)),
+    *(contact_kernels.PRISMS[4], contact_kernels.SEARCHES[4], contact_kernels.STORE_PRISMS),
 )
 """The same for prisms of height fields."""
 
@@ -143,7 +143,7 @@ def test_lanes_share_the_prisms_of_height_fields_and_the_search_of_overlapping_m
 ) -> None:
     program, dtype, exact = build_of
     model, states = load_table(OWN[name]), dropped(OWN[name], (50, 200))
-    narrow = catalogue.NARROW[pair_type]
+    narrow = contact_kernels.NARROW[pair_type]
     counted = filled(Memory(model, dtype, 2, 0, 0), states)
     for kernel, slots in counting(counted):
         call(kernel, counted, slots)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from simengine.model import load_table
-from simengine.plan import catalogue
+from simengine.plan import contact_kernels
 from tests.stages.harness import Memory, arguments, call
 from tests.stages.harness_chain import single
 from tests.stages.harness_sanitizer import build, execute, record
@@ -30,7 +30,7 @@ def test_lanes_take_the_way_of_a_single_lane(dtype: str) -> None:
     memory = Memory(load_table(mj), dtype, WORLDS, 500, 0)
     memory.set({"qpos": qpos.reshape(WORLDS, -1), "world_status": np.zeros(WORLDS, dtype=np.int32)})
     call(single("kinematics"), memory, arguments(single("kinematics"), memory))
-    kernels = catalogue.SEARCHES[:3]
+    kernels = contact_kernels.SEARCHES[:3]
     todo = [(kernel, arguments(kernel, memory, scalars={"parts": 2})) for kernel in kernels]
     buffers, recorded = record(memory, iter(todo))
     result = execute(build(kernels, dtype, 4, ()), kernels, buffers, recorded)
