@@ -109,3 +109,39 @@ def modelled_sentence(rows: Sequence[Row], modelled: Sequence[Row]) -> str:
 
     of_device, of_graphs = longer("device", "device"), longer("graph-cached", "graph-cached, ahead")
     return f"`device` takes {of_device} as long as the model says, and kept graphs {of_graphs}"
+
+
+DRIVER = [
+    "| list | executor | us a step | kernels | graphs | events and waits | queries | rest |",
+    "|---|---|---|---|---|---|---|---|",
+]
+IN_DRIVER = (
+    "humanoid:emission=stages",
+    "ant:emission=stages",
+    "half_cheetah:emission=stages",
+    "asynchronous:worlds=16",
+)
+
+
+def driver_table(rows: Sequence[Row]) -> list[str]:
+    """Where the time of a step goes: functions of the driver, and the rest, in microseconds and how often."""
+    lines = list(DRIVER)
+    for row in rows:
+        if row["workload"] in IN_DRIVER:
+            spent, often = row["driver_us"], row["calls"]
+            cells = [f"`{row['workload'].partition(':')[0]}`", f"`{row['executor']}`", f"{row['us_per_step']:,.0f}"]
+            cells += [f"{spent[what]:,.0f} ({often[what]:.0f})" for what in ("launch", "graph")]
+            cells += [f"{spent['record'] + spent['wait']:.0f} ({often['record'] + often['wait']:.0f})"]
+            cells += [f"{spent['query']:,.0f} ({often['query']:,.0f})", f"{row['left_us']:,.0f}"]
+            lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def driver_sentences(rows: Sequence[Row]) -> list[str]:
+    """What the page says of it."""
+    launched = [row["driver_us"]["launch"] / row["calls"]["launch"] for row in rows if row["executor"] == "serial"]
+    graphs = [row["driver_us"]["graph"] / row["calls"]["graph"] for row in rows if row["calls"]["graph"] >= 1]
+    return [
+        f"A launch of a kernel takes `serial` {min(launched):.1f} to {max(launched):.1f} us in these lists",
+        f"a launch of a graph {min(graphs):.1f} to {max(graphs):.1f} us",
+    ]

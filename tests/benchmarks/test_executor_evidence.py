@@ -330,6 +330,10 @@ def test_lists_on_hosts_with_eight_cores() -> None:
     assert "\n".join(later_lists.ahead_table(ahead)) in PAGE
     for sentence in later_lists.ahead_sentences(ahead):
         says(sentence)
+    driver = _rows("driver_time_h200.json")
+    assert "\n".join(later_lists.driver_table(driver)) in PAGE
+    for sentence in later_lists.driver_sentences(driver):
+        says(sentence)
     says(later_lists.training_sentence(_rows("mixed_training_8_cores_h200.json")))
     model = " ".join((ROOT / "docs/simulated.md").read_text(encoding="utf-8").split())
     assert later_lists.modelled_sentence(ahead, _rows("gpu_model_stages_h100.json")) in model
