@@ -43,7 +43,10 @@ FEW_WORLDS_BY_TWO_WARPS = 2048
 each, which waits for no other and does once what each of two would do."""
 
 MOST_DOFS_OF_ONE_KERNEL = 40
-"""Up to this many dofs, one kernel makes the rows of a world and solves."""
+"""Up to this many dofs in registers, one kernel makes the rows of a world and solves."""
+
+MOST_WORLDS_OF_ONE_KERNEL = 16384
+"""It does so for up to this many worlds of more dofs, too: 32,768 worlds take less time with two kernels."""
 
 SPREAD_WORLDS = 512
 """Up to this many worlds, a GPU has lanes to spare for searches."""
@@ -170,8 +173,8 @@ class Selection:
     @property
     def makes_rows_apart(self) -> bool:
         """Whether rows have a kernel of their own before that of the solver: both are long, and worlds are many."""
-        long = self.branches or self.matrix_rows > MOST_DOFS_OF_ONE_KERNEL
-        return long and self.rows_apart and self.worlds > MERGED_WORLDS
+        large = self.matrix_rows > MOST_DOFS_OF_ONE_KERNEL and self.worlds > MOST_WORLDS_OF_ONE_KERNEL
+        return self.rows_apart and (large or (self.branches and self.worlds > MERGED_WORLDS))
 
     @property
     def without_cones(self) -> bool:

@@ -12,16 +12,21 @@ import pytest
 from simengine import Model, Simulation
 from simengine.backends import select
 from simengine.kernels.kernel import Kernel
+from simengine.model import load_table
 from simengine.plan import catalogue
+from simengine.plan.issue import decide_issuing
 from simengine.plan.rows_apart import rows_apart
 from simengine.plan.stages import CONSTRAINT_GENERAL, SOLVE_NEWTON_GENERAL
+from simengine.plan.step_plan import plan_step
 from simengine.plan.variants import along_branches, by_warps, with_jacobian_in_memory, with_matrix_rows, without_cones
 from simengine_scheduler import KernelCall
 from simengine_scheduler.core.dependencies import dependencies
+from tests.emission.test_memory import GpuOnPaper
 from tests.emission.test_moves import items_of
 from tests.helpers.cuda_on_host.backend import FiberBackend
 from tests.helpers.cuda_on_host.program import FIRST_TO_LAST, SCHEDULES, Schedule
 from tests.helpers.cuda_on_host.resident import FiberResident
+from tests.helpers.humanoids import humanoid_xml
 from tests.kernels.test_one_warp_as_two import assert_hard, before_solution, chain
 from tests.stages.harness import Memory, arguments, changed
 from tests.stages.harness_chain import most_rows
@@ -82,6 +87,7 @@ def test_they_do_not_depend_on_the_order_of_lanes(form: str) -> None:
 def test_a_solver_waits_for_its_own_rows_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("simengine.plan.selection.MERGED_WORLDS", 0)
     monkeypatch.setattr("simengine.plan.selection.MOST_DOFS_OF_ONE_KERNEL", 32)
+    monkeypatch.setattr("simengine.plan.selection.MOST_WORLDS_OF_ONE_KERNEL", 0)
     monkeypatch.setitem(select._MAKERS, "cuda", FiberBackend)
     with Simulation(Model(chain(30, "pyramidal")), 2, backend="cuda", executor="serial", dtype="float32") as sim:
         calls = [item for item in items_of(sim, 1) if isinstance(item, KernelCall)]
@@ -93,3 +99,14 @@ def test_a_solver_waits_for_its_own_rows_alone(monkeypatch: pytest.MonkeyPatch) 
         bound = name.rsplit("_", 1)[1]
         assert [other.rsplit("_", 1)[1] for other in waited[name] if other.startswith("rows_of_")] == [bound]
         assert not [other for other in waited[name] if "_of_rows_" in other]
+
+
+@pytest.mark.parametrize(
+    ("nv", "worlds", "apart"),
+    [(30, 32768, False), (60, 8192, False), (60, 32768, True), (100, 2048, False), (100, 8192, True)],
+)
+def test_many_worlds_of_many_dofs_have_rows_apart(nv: int, worlds: int, apart: bool) -> None:
+    model, gpu = load_table(humanoid_xml(nv)), GpuOnPaper()
+    plan = plan_step(model, worlds, gpu, "float32", decide_issuing([model], gpu, "auto", "auto", {}), shards=1)
+    names = [kernel.name for kernel in plan.kernels(frozenset())]
+    assert any(name.startswith("rows_of_") for name in names) == apart
