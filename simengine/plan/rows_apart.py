@@ -11,6 +11,7 @@ from functools import cache
 
 from simengine.kernels.kernel import Kernel
 from simengine.physics.solvers.solve_newton_general import SOLVE_NEWTON_GENERAL
+from simengine.physics.solvers.solve_newton_unilateral import SOLVE_NEWTON_UNILATERAL
 from simengine.plan import catalogue
 from simengine.plan.variants import MATRIX_SIZES, along_branches, with_jacobian_in_memory, with_matrix_rows
 
@@ -44,7 +45,11 @@ def rows_apart(finish: Kernel) -> tuple[Kernel, Kernel]:
 def with_rows_apart() -> tuple[Kernel, ...]:
     """Both kernels in every form, with matrices in registers of one size."""
     whole = catalogue.finish("", SOLVE_NEWTON_GENERAL.name, False)
-    forms = (whole, with_jacobian_in_memory(whole), along_branches(whole))
-    kernels = [kernel for form in forms for kernel in rows_apart(form)]
-    wide = [with_matrix_rows(rows_apart(form)[1], MATRIX_SIZES[0]) for form in forms[:2]]
+    pushing = (
+        catalogue.finish(integrator, SOLVE_NEWTON_UNILATERAL.name, False)
+        for integrator in ("", *catalogue.FUSED_INTEGRATORS)
+    )
+    forms = [form for kernel in (whole, *pushing) for form in (kernel, with_jacobian_in_memory(kernel))]
+    wide = [with_matrix_rows(rows_apart(form)[1], MATRIX_SIZES[0]) for form in forms]
+    kernels = [kernel for form in (*forms, along_branches(whole)) for kernel in rows_apart(form)]
     return tuple(dict.fromkeys((*kernels, *wide)))
