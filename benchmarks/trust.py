@@ -38,7 +38,8 @@ def _fuzzed(result: dict[str, Any]) -> str:
         f"steps. MuJoCo refused {left['invalid']:,}, the engine {left['refused']:,}, and {left['undecided']:,} had "
         f"nothing to compare or were too large. {result['left_out']:,} states and steps were left out. Rounding, ties "
         f"and early ends explain {sum(result['explained'].values()):,} values beyond their tolerance. {findings} "
-        f"models were unexplained.{'' if result.get('complete', True) else ' The run was ended early.'}"
+        f"{'model was' if findings == 1 else 'models were'} unexplained."
+        f"{'' if result.get('complete', True) else ' The run was ended early.'}"
     )
     return textwrap.fill(text, 120, break_on_hyphens=False)
 
@@ -80,7 +81,7 @@ def _there(*patterns: str) -> tuple[str, ...]:
 
 
 PARTS: dict[str, tuple[tuple[str, ...], Callable[..., str]]] = {
-    "fuzz": (_there("fuzz_host*.json", "fuzz_cuda.json", "fuzz_jax.json"), fuzz_figures),
+    "fuzz": (_there("fuzz_host*.json", "fuzz_cuda*.json", "fuzz_jax.json"), fuzz_figures),
     "faults": (_there("faults_host.json", "faults_cuda.json"), fault_figures),
     "soak": (_there("soak_host.json", "soak_cuda.json"), soak_figures),
 }
