@@ -256,8 +256,12 @@ def scan_by_numpy(memory: Memory) -> Fields:
         lists[k, : len(ones)] = FRONT + ones
     totals = counts.sum(axis=1)
     sums = {"con_adr": before[0], "efc_adr": before[1], "totals": totals, "totals_host": totals}
-    progress = np.concatenate([np.zeros(2), memory.own("progress").ravel()[2:] + 1])  # the arenas have capacity for all
-    return sums | {"lists": lists.ravel(), "progress": progress, "progress_host": progress}
+    found = {"lists": lists.ravel()}
+    for name in ("progress", "progress_host"):
+        found[name] = memory.own(name).ravel().copy()  # with words of islands, which their own scan counts
+        found[name][:2] = 0
+        found[name][2:4] = memory.own("progress").ravel()[2:4] + 1  # the arenas have capacity for all
+    return sums | found
 
 
 def guard_by_numpy(memory: Memory) -> Fields:

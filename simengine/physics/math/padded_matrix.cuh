@@ -138,8 +138,8 @@ struct PaddedMatrix {
   }
 
   // The same for the rows of one panel, of which those outside the matrix mean nothing. What they and y have in its
-  // columns is found first, number by number: each waits for a root and a quotient of the one before it, for which whole
-  // vectors would wait, too.
+  // columns is found first, number by number: each waits for a root and a quotient of the one before it, for which
+  // whole vectors would wait, too.
   void factor_panel(int first, const int* used, int number, Lanes* y, REAL* solved) {
     REAL u[PANEL][PANEL], pivot[PANEL], right[PANEL], *word = reinterpret_cast<REAL*>(y) + first;
     Lanes inverse[PANEL], taken[PANEL];

@@ -106,8 +106,8 @@ DEVICE void load_row(const real* row, int length, real* h) {
   }
 }
 
-// Columns of Y from `first` on, COUNT at most, where those before are in memory. They are in registers, so that no entry
-// waits for a load of Y, and the lanes read the same entries of L at the same time.
+// Columns of Y from `first` on, COUNT at most, where those before are in memory. They are in registers, so that no
+// entry waits for a load of Y, and the lanes read the same entries of L at the same time.
 template <int COUNT>
 DEVICE void whiten_columns(const real* J, real* Y, const real* qLD, const real* qacc, const real* qacc_other, int first,
                            int nv, int stride, RowSums* sums) {

@@ -98,3 +98,54 @@ def test_worlds_with_a_queue_of_searches_have_the_same_contacts(owner: str) -> N
     for one, other in zip(*found, strict=True):
         assert len(one) > number // 2
         np.testing.assert_array_equal(one, other)
+
+
+LUMP = (
+    "0.0971 0.0912 -0.0344 0.0219 0.0763 0.0397 0.0333 -0.0072 0.025 -0.0234 -0.0424 0.0996 0.061 0.068 -0.0343 "
+    "0.0313 -0.0946 -0.0104 0.007 0.0073 0.0539 -0.1142 0.0322 0.0661 -0.0628 0.0609 0.0654"
+)
+"""Of its faces, two meet at less than half a degree, so that MuJoCo makes one face of four corners of them."""
+TOUCHING = {"ball": 'size="0.05"', "box": 'type="box" size="0.02 0.03 0.01"'}
+
+
+def uneven(mj: mujoco.MjModel) -> tuple[np.ndarray, np.ndarray]:
+    """Corners (n, 3) and unit normal of the face of the mesh whose corners are farthest from a plane."""
+    found = []
+    for face in range(mj.mesh_polynum[0]):
+        corners = mj.mesh_vert[mj.mesh_polyvert[mj.mesh_polyvertadr[face] :][: mj.mesh_polyvertnum[face]]]
+        heights = corners @ mj.mesh_polynormal[face]
+        found.append((np.ptp(heights), face, corners))
+    off, face, corners = max(found, key=lambda one: one[0])
+    assert off > 1e-5
+    return corners, mj.mesh_polynormal[face]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("touching", TOUCHING)
+def test_shapes_around_a_face_that_is_no_plane_are_as_far_as_in_mujoco(touching: str, dtype: str) -> None:
+    mj = mujoco.MjModel.from_xml_string(
+        f"""<mujoco><option ccd_tolerance="1e-12" ccd_iterations="500"/>
+        <asset><mesh name="lump" vertex="{LUMP}"/></asset><default><geom margin="0.02"/></default>
+        <worldbody><geom type="mesh" mesh="lump"/><body><freejoint/><geom {TOUCHING[touching]}/></body></worldbody>
+        </mujoco>"""
+    )
+    (corners, normal), rng, states = uneven(mj), np.random.default_rng(0), 400
+    beyond = rng.uniform(0.03, 0.06, (states, 1)) if touching == "ball" else rng.uniform(-0.01, 0.03, (states, 1))
+    weights = rng.dirichlet(np.ones(len(corners)), states) * 1.6 - 0.6 / len(corners)  # beyond the sides, too
+    local = weights @ corners + beyond * normal
+    qpos = np.concatenate([np.zeros((states, 3)), rng.normal(size=(states, 4))], axis=1)
+    data = mujoco.MjData(mj)
+    mujoco.mj_kinematics(mj, data)
+    qpos[:, :3] = local @ data.geom_xmat[0].reshape(3, 3).T + data.geom_xpos[0]
+    compared = 0
+    with Simulation(load_model(mj), states, backend="host", dtype=dtype) as sim:
+        sim.set_state(qpos=qpos)
+        sim.forward()
+        for world, state in enumerate(qpos):
+            data.qpos[:] = state
+            mujoco.mj_fwdPosition(mj, data)
+            ours = sim.contacts(world)
+            if data.ncon and ours.ncon:
+                compared += 1
+                assert abs(np.min(ours.dist) - data.contact.dist.min()) < 10 * TOLERANCE[dtype], world
+    assert compared > states // 2

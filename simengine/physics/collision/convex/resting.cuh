@@ -83,7 +83,7 @@ DEVICE Face face_at(const Model& m, const Shape& s, const real* at) {
   return f;
 }
 
-// Whether the corners of a hull's face are in its plane.
+// Whether the corners of a hull's face are in its plane. MuJoCo makes one face of several that are almost in a plane.
 DEVICE bool is_even(const Model& m, const Shape& s, const Face& f, real scale) {
   const int* adr = m.face_adr() + m.geom_faceadr()[s.geom] + f.number;
   bool even = true;
@@ -94,20 +94,50 @@ DEVICE bool is_even(const Model& m, const Shape& s, const Face& f, real scale) {
   return even;
 }
 
-// Whether a point that is beyond the plane of a face by `gap` is over the face.
-DEVICE bool is_over(const Model& m, const Shape& s, const Face& f, const real* at, real gap) {
+// Whether the foot of a point on the plane of a hull's face is between the sides of the face. Planes of its neighbours
+// do not tell: theirs may be uneven.
+DEVICE bool is_between_sides(const Model& m, const Shape& s, const Face& f, const real* at) {
+  const int *adr = m.face_adr() + m.geom_faceadr()[s.geom] + f.number, *corner = m.face_vert();
+  bool left = false, right = false;
+  const real* from = s.hull.vert + 3 * corner[adr[1] - 1];
+  for (int k = adr[0]; k < adr[1]; ++k) {
+    const real* to = s.hull.vert + 3 * corner[k];
+    real side[3], offset[3], across[3];
+    for (int i = 0; i < 3; ++i) {
+      side[i] = to[i] - from[i];
+      offset[i] = at[i] - from[i];
+    }
+    cross3(across, side, offset);
+    const real beside = dot3(across, f.normal);
+    left |= beside > 0;
+    right |= beside < 0;
+    from = to;
+  }
+  return !(left && right);
+}
+
+// Whether a point beyond the plane of a face is over the face.
+DEVICE bool is_over(const Model& m, const Shape& s, const Face& f, const real* at) {
   if (is_box(s)) {
     bool over = true;
     for (int i = 0; i < 3; ++i) over &= i == f.number >> 1 || abs_(at[i]) <= s.box[i];
     return over;
   }
-  if (!s.hull.nvert) return at[0] * at[0] + at[1] * at[1] <= s.round[0] * s.round[0];
+  if (s.hull.nvert) return is_between_sides(m, s, f, at);
+  return at[0] * at[0] + at[1] * at[1] <= s.round[0] * s.round[0];
+}
+
+// Whether a ball around a point in a hull, up to the plane of a face, is inside the hull. What an uneven face is made
+// of is above its lowest corner.
+DEVICE bool holds_ball(const Model& m, const Shape& s, const Face& f, const real* at, real gap) {
   const int first = m.geom_faceadr()[s.geom], faces = faces_of(m, s);
-  real under[3];
-  for (int i = 0; i < 3; ++i) under[i] = fma_(-gap, f.normal[i], at[i]);
   for (int k = 0; k < faces; ++k) {
-    const real* normal = m.face_normal() + 3 * (first + k);
-    if (k != f.number && dot3(normal, under) > plane_of_face(m, s, first + k)) return false;
+    if (k == f.number) continue;
+    const real *normal = m.face_normal() + 3 * (first + k), height = dot3(normal, at);
+    const int* adr = m.face_adr() + first + k;
+    for (int c = adr[0]; c < adr[1]; ++c) {
+      if (height - dot3(normal, s.hull.vert + 3 * m.face_vert()[c]) > gap) return false;
+    }
   }
   return true;
 }
@@ -147,14 +177,16 @@ DEVICE int rests_on(const Difference& d, int body, real most, Simplex& s, real* 
     for (int i = 0; i < 3; ++i) offset[i] = point[i] - own.pos[i];
     to_local(at, own.mat, offset);
     const real gap = dot3(face.normal, at) - face.dist;
+    if (own.hull.nvert && !is_even(m, own, face, d.scale)) return REST_UNKNOWN;
     if (gap > most) return REST_APART;
     const Face next = own.hull.nvert ? face_at(m, own, at) : side_at(own, at);
     if (next.number != face.number) {
       face = next;
       continue;
     }
-    if (gap >= 0 && !is_over(m, own, face, at, gap)) return REST_UNKNOWN;
-    if (own.hull.nvert && !is_even(m, own, face, d.scale)) return REST_UNKNOWN;
+    if (gap >= 0 ? !is_over(m, own, face, at) : own.hull.nvert && !holds_ball(m, own, face, at, gap)) {
+      return REST_UNKNOWN;
+    }
     int low[2];
     low_vertices(m, other, inward, low);
     for (int c = 0; c < 4; ++c) {
