@@ -5,7 +5,7 @@
 #include "threads_as_lanes.h"
 
 enum { LARGE_ISLANDS = 4, HUGE_ISLANDS = 5, MOST_LARGE_DOFS = 512, FACTOR_SIDE = 6 };
-enum { COLUMN_ISLAND_M = 0, COLUMN_ISLAND_J = 1 };
+enum { COLUMN_ISLANDS = 0, COLUMN_ISLAND_M = 1, COLUMN_ISLAND_J = 2 };
 #define ISLAND_BOUND(index) (8 << (index))
 
 // The part of the generated `Model` that blocks.cuh reads.

@@ -38,7 +38,8 @@ WORLDS = {"ant": 4, "pile": 2, "swimmer": 3, "tendons": 3, "actuators": 3, "dual
 }
 FORMS = ("single", "scratch", "arena")
 OF_LARGE_MODELS = (
-    *(catalogue.POSES_SITES, catalogue.TENDONS_BY_BLOCK, contact_kernels.COUNTING_BY_WARP),
+    *(catalogue.POSES_SITES, catalogue.TENDONS_BY_BLOCK),
+    *(contact_kernels.COUNTING_BY_WARP, contact_kernels.COUNTING_IN_EIGHT),
     *(catalogue.ACTUATORS_BY_BLOCK, catalogue.SMOOTH_DRIVEN, catalogue.FORCES_DRIVEN),
 )
 """Kernels that take the place of others where a GPU has many tendons, actuators or pairs to work on."""
