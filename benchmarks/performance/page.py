@@ -57,6 +57,7 @@ def _of_models() -> dict[str, str]:
         "cases_lost": str(sum(ratio < 1 for ratio in ratios)),
         "gpu_table": gpu.table(),
         "gpu_held": gpu.held(),
+        "gpu_changes": gpu.changes(),
         "gpu_missed": gpu.missed({"rows": []}),
         "gpu_outside": gpu.outside(robots.OURS),
         "gpu_outside_of_peer": gpu.outside(robots.WARP.engine),

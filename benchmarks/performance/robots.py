@@ -102,6 +102,11 @@ class Beside:
         ]
         return "\n".join(["These cases have no result:", "", *lines]) if lines else ""
 
+    def changes(self) -> str:
+        """What the command changed of a model for all engines, as a paragraph; empty if it changed nothing."""
+        lines = [f"- {said}" for said in self._result.get("changes", ())]
+        return "\n".join(["Changed for both engines:", "", *lines]) if lines else ""
+
     def missed(self, kernels: Result) -> str:
         """A list of the cases whose ratio is not enough, each with what its kernels do and the longest of them.
 
