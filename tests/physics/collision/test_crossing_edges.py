@@ -1,4 +1,4 @@
-"""Edges of deep shapes that are almost parallel cross far from the points that a search in float32 ends with."""
+"""Edges of deep shapes that are almost parallel cross far from the points that a search ends with."""
 
 from __future__ import annotations
 
@@ -44,3 +44,41 @@ def test_the_points_of_a_cylinder_along_an_edge_belong_to_both_shapes_in_float32
                 for geom, way in ((0, -0.5), (1, 0.5)):
                     end = pos + way * dist * frame[0]
                     assert any(solid.holds(end, 2e-6) for solid in solids(mj, data, geom, end)), (world, dist)
+
+
+# Two equal cylinders that hinges turn, so that their sides are almost parallel and each holds the other's middle.
+TURNED = """
+<mujoco><worldbody>
+  <body quat="3 0 2 -2"><joint axis="-0.7 3.2 0.6" pos="0.05 -0.1 0.07"/><geom type="cylinder" size="0.15 0.15"/></body>
+  <body quat="3 0 2 -2"><joint axis="-0.7 3.2 0.6" pos="0.05 -0.1 0.07"/><geom type="cylinder" size="0.15 0.15"/></body>
+</worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("backend", ["host", "cuda", pytest.param("jax", marks=pytest.mark.slow)])
+def test_sides_of_cylinders_touch_where_they_cross(backend: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """MuJoCo finds the same point after a long search. The points were off by up to 15 mm in float64."""
+    monkeypatch.setitem(select._MAKERS, "cuda", FiberBackend)
+    first, apart = np.random.default_rng(0).uniform((-0.5, 0.01), (0.5, 0.1), (WORLDS, 2)).astype(np.float32).T
+    angles = np.column_stack((first, first + apart))
+    mj = mujoco.MjModel.from_xml_string(TURNED)
+    mj.opt.ccd_iterations, mj.opt.ccd_tolerance = 1000, 1e-12
+    data, off, outside = mujoco.MjData(mj), *((1e-4, 1e-8) if dtype == "float64" else (5e-3, 2e-6))
+    compared = 0
+    with Simulation(load_model(mj), num_worlds=WORLDS, backend=backend, dtype=dtype) as sim:
+        sim.set_state(qpos=angles)
+        sim.forward()
+        for world in range(WORLDS):
+            data.qpos[:] = angles[world]
+            mujoco.mj_forward(mj, data)
+            found = sim.contacts(world)
+            dist, pos, normal = (np.asarray(x, float) for x in (found.dist[0], found.pos[0], found.frame.ravel()[:3]))
+            for geom, way in ((0, -0.5), (1, 0.5)):
+                end = pos + way * dist * normal
+                assert any(solid.holds(end, outside) for solid in solids(mj, data, geom, end)), world
+            assert abs(data.contact.dist[0] - dist) < max(outside, 1e-6)
+            # two opposite normals lead out on nearly equally short ways
+            if data.ncon == 1 and normal @ data.contact.frame[0, :3] > 0:
+                np.testing.assert_allclose(pos, data.contact.pos[0], atol=off)
+                compared += 1
+    assert compared > WORLDS / 2

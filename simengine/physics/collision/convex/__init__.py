@@ -6,7 +6,7 @@ In the order in which a contact is computed:
     gjk                    distance of two shapes that are apart
     epa, polytope          penetration of two shapes that overlap
     polish                 the exact normal, and the nearest points
-    crossing               where edges cross that are almost parallel, in float32 only
+    crossing               where edges cross that are almost parallel
     segment_cylinder       all of these for a capsule and a cylinder, without a search, in kernels only
     solid                  the faces and edges at the contact
     manifold, polygon      up to four contacts of faces and edges that lie flat on each other

@@ -1,9 +1,8 @@
-// Almost parallel edges of two cores that cross far from the points that a search gives, in single precision. Those
-// points are off by the root of the rounding, and the crossing is farther away by the inverse of the edges' angle. It
-// is right if both edges hold it: then its points belong to the cores, and differ along the normal only.
+// Almost parallel edges of two cores that cross far from the points that a search gives. Those points are off by the
+// root of the rounding, or of where the search ended, and the crossing is farther away by the inverse of the edges'
+// angle. It is right if both edges hold it: then its points belong to the cores, and differ along the normal only.
 #pragma once
 
-#if REAL_IS_FLOAT
 #define CROSSING_ASIDE R(1e-4)  // [rad] from a normal to the ends of an edge
 #define CROSSING_TOUCHES R(1e-5)  // relative to the scale: an end this close to the farthest point touches
 
@@ -40,4 +39,3 @@ DEVICE_APART bool edges_cross(const Difference& d, const real* n, const Kinks& k
   }
   return true;
 }
-#endif

@@ -1,4 +1,4 @@
-"""Almost parallel edges of two cores that cross far from the points of a search, in float32; see `crossing.cuh`.
+"""Almost parallel edges of two cores that cross far from the points of a search; see `crossing.cuh`.
 
 Which edges hold the crossing has no derivatives.
 """
@@ -54,8 +54,6 @@ def _edge_holds(
 def edges_cross(p: Pair, n: jax.Array, kinks: Kinks, share: jax.Array, p1: jax.Array, p2: jax.Array) -> jax.Array:
     """Whether two kinks are edges, one of each core, that hold the points which lie `share` (2,) along them from p1 and
     p2, both (3,) from a's centre."""
-    if n.dtype != jnp.float32:
-        return jnp.zeros((), bool)
     p, n, kinks, share, p1, p2 = jax.tree.map(jax.lax.stop_gradient, (p, n, kinks, share, p1, p2))
     first = jnp.argmin(kinks.body)  # the edge of a
     edges, shares = kinks.edge[jnp.stack([first, 1 - first])], share[jnp.stack([first, 1 - first])]

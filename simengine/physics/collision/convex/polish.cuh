@@ -311,9 +311,7 @@ DEVICE void witnesses(const Difference& d, const Simplex& s, const real* n, real
   // a far crossing of almost parallel edges of both cores is not well defined: then each point moves by half, unless
   // crossing.cuh finds both edges to hold it
   const real most = fma_(R(4.0), sqrt_(dot3(rest, rest)), R(0.01) * d.scale);
-#if REAL_IS_FLOAT
   if (!(abs_(share[0]) + abs_(share[1]) > most && edges_cross(d, n, kinks, share, p1, p2)))
-#endif
   if (kinks.number == 2 && kinks.body[0] != kinks.body[1] && abs_(share[0]) + abs_(share[1]) > most) {
     for (int i = 0; i < 3; ++i) {
       p1[i] = fma_(R(-0.5), rest[i], p1[i]);
