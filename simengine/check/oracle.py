@@ -12,6 +12,7 @@ import numpy as np
 
 from simengine.check.chosen import Chosen, find_contacts
 from simengine.check.fields import FORWARD
+from simengine.check.gaps import with_whole_gaps
 from simengine.check.order import marks
 from simengine.check.runge_kutta import RungeKutta
 from simengine.check.segments import undecided_segments
@@ -83,13 +84,13 @@ class Oracle:
         dtype: precision that is compared with it.
 
     Attributes:
-        mj: the model, in float32 with the least inverse inertia of bodies that only turn.
+        mj: the model, in float32 with the least inverse inertia of bodies that only turn; no contact in a gap is skipped.
         data: working data, which holds the latest state that was evaluated or stepped.
         by_rounding: how many states were undecided although no contact or limit was near its margin.
     """
 
     def __init__(self, mj: mujoco.MjModel, dtype: str = "float64"):
-        mj = with_least_weights(mj) if dtype == "float32" else mj
+        mj = with_whole_gaps(with_least_weights(mj) if dtype == "float32" else mj)
         self.mj = mj
         self.data = mujoco.MjData(mj)
         self.by_rounding = 0

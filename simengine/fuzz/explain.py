@@ -18,7 +18,6 @@ from simengine.check.compare import forward_fields
 from simengine.check.oracle import Oracle
 from simengine.fuzz.drawn import Drawn
 from simengine.fuzz.focus import Focus, Place
-from simengine.fuzz.gaps import in_dropped_gaps
 from simengine.fuzz.limits import nudged, slack_of
 from simengine.fuzz.nearest import NEAREST, as_near
 from simengine.fuzz.optimum import following
@@ -39,7 +38,6 @@ _LEFT = {
 # Moves of each size, and how many of all may leave it: a move may make another tie.
 _TURNS, _OTHER_TIES = 3, 1
 _CONTACTS = "narrowphase"  # the stage of contacts
-_LISTED = "contact_geom"
 _MANY = 20_000  # sweeps after which PGS, or CG, has converged
 _NEWTON = mujoco.mjtSolver.mjSOL_NEWTON
 
@@ -105,14 +103,6 @@ def explain(question: Question, missed: list[Missed], explained: dict[str, int])
 
 
 Rule = Callable[[Question, Focus, list[Missed]], set[Place]]
-
-
-def _by_gaps(question: Question, focus: Focus, missed: list[Missed]) -> set[Place]:
-    """MuJoCo drops contacts in the gap, which exert no force, if `override` is on."""
-    listed = {i for m in missed if m.name == _LISTED for i in m.errors}
-    evaluations = {i: question.drawn.evaluations[i] for i in focus.states if i in listed}
-    dropped = in_dropped_gaps(question.model, evaluations, question.backend, question.dtype)
-    return {(_LISTED, i) for i in dropped}
 
 
 def _by_rounding(question: Question, focus: Focus, missed: list[Missed]) -> set[Place]:
@@ -185,7 +175,6 @@ def _by_optimum(question: Question, focus: Focus, missed: list[Missed]) -> set[P
 
 
 _RULES: Mapping[str, Rule] = {
-    "a gap that MuJoCo drops": _by_gaps,
     "rounding": _by_rounding,
     "points that are as near": _by_nearest,
     "a tie of round numbers": _by_ties,

@@ -14,7 +14,6 @@ from simengine.check.fields import FORWARD
 from simengine.check.oracle import Evaluation, Oracle, collect
 from simengine.check.states import Sampler
 from simengine.fuzz import read
-from simengine.fuzz.gaps import in_dropped_gaps
 from simengine.fuzz.judge import Outcome, judge
 from simengine.fuzz.perturbed import Perturbed
 from simengine.simulation import Simulation
@@ -243,40 +242,3 @@ def test_wrong_forces_are_a_finding_also_where_sweeps_end_early(name: str, monke
     outcome = judged(case.text, "float64", case.seed)
     assert outcome.kind == "differs"
     assert "qacc in float64" in outcome.fields
-
-
-GAP = """
-<mujoco><option o_margin="0.01" gravity="0 0 0"><flag override="enable"/></option><worldbody>
-  <body name="a"><freejoint/><geom size="0.1" gap="0.02"/></body>
-  <body name="b" pos="0 0 0.22"><joint type="slide" axis="0 0 1" range="-0.02 0.02" limited="true"/>
-  <geom size="0.1" gap="0.02"/></body></worldbody></mujoco>"""
-
-
-def in_gap(far: float, text: str = GAP) -> tuple[Oracle, Evaluation]:
-    """Two spheres at a distance [m], and MuJoCo's results."""
-    mj = mujoco.MjModel.from_xml_string(text)
-    oracle, rest = Oracle(mj, "float64"), Sampler(mj, 0).random()
-    state = rest._replace(qpos=np.array([0, 0, 0, 1, 0, 0, 0, far - 0.02, *np.zeros(mj.nq - 8)]))
-    oracle.forward(state)
-    return oracle, Evaluation(state, collect(mj, oracle.data), oracle.touched())
-
-
-def test_contacts_that_mujoco_lacks_are_excused_in_the_gap_alone() -> None:
-    (oracle, gap), (_, near) = in_gap(0.02), in_gap(0.005)
-    assert [len(each.fields["contact_geom"]) for each in (gap, near)] == [0, 1], "MuJoCo drops the one in the gap"
-    model = load_model(oracle.mj)
-    assert in_dropped_gaps(model, {3: gap}, "host", "float64") == {3}
-    without = near._replace(fields={**near.fields, "contact_geom": np.zeros((0, 2), int)})
-    assert in_dropped_gaps(model, {3: without}, "host", "float64") == set(), "it exerts a force"
-    more = gap._replace(fields={**gap.fields, "contact_geom": np.array([[0, 1], [0, 1]])})
-    assert in_dropped_gaps(model, {3: more}, "host", "float64") == set(), "the engine lacks one"
-    usual = load_model(GAP.replace(' override="enable"', ""))
-    assert in_dropped_gaps(usual, {3: gap}, "host", "float64") == set(), "only override drops any"
-
-
-@pytest.mark.parametrize(("body", "excused"), [("a", set()), ("c", {3})])
-def test_contacts_in_the_gap_that_adhesion_pulls_at_are_not_excused(body: str, excused: set[int]) -> None:
-    other = '<body name="c" pos="9 0 0"><joint type="slide"/><geom size="0.1"/></body></worldbody>'
-    pulled = f'{other}<actuator><adhesion body="{body}" ctrlrange="0 1"/></actuator>'
-    oracle, gap = in_gap(0.02, GAP.replace("</worldbody>", pulled))
-    assert in_dropped_gaps(load_model(oracle.mj), {3: gap}, "host", "float64") == excused
