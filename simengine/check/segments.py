@@ -12,6 +12,8 @@ from copy import copy
 import mujoco
 import numpy as np
 
+from simengine.check.itself import common_geoms
+
 _MOTION = 1e-6  # [m or rad] by which every dof is moved, and every geom in its body
 _MOVES = 1e-3  # change of a normal, or of a point [m], by which it is not decided
 
@@ -37,20 +39,8 @@ def undecided_segments(mj: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
         mujoco.mj_fwdPosition(near, moved)
         mujoco.mj_sensorPos(near, moved)
         change = np.maximum(change, np.abs(moved.sensordata - data.sensordata))
-    with_itself = [
-        bool(
-            _geoms(mj, mj.sensor_objtype[i], mj.sensor_objid[i]) & _geoms(mj, mj.sensor_reftype[i], mj.sensor_refid[i])
-        )
-        for i in range(mj.nsensor)
-    ]
+    with_itself = [bool(common_geoms(mj, i)) for i in range(mj.nsensor)]
     return np.flatnonzero(entries & ((change > _MOVES) | np.repeat(with_itself, mj.sensor_dim)))
-
-
-def _geoms(mj: mujoco.MjModel, kind: int, number: int) -> set[int]:
-    """The geoms that a side of a distance sensor names: one, or all of a body."""
-    if kind == mujoco.mjtObj.mjOBJ_GEOM:
-        return {int(number)}
-    return set(np.flatnonzero(mj.geom_bodyid == number).tolist()) if kind == mujoco.mjtObj.mjOBJ_BODY else set()
 
 
 def _with_moved_geoms(mj: mujoco.MjModel, rng: np.random.Generator) -> mujoco.MjModel:
