@@ -85,7 +85,7 @@ class Oracle:
         dtype: precision that is compared with it.
 
     Attributes:
-        mj: the model, in float32 with the least inverse inertia of bodies that only turn; no contact in a gap is skipped.
+        mj: the model, in float32 with the least inverse inertia of bodies that only turn. It skips no contact in a gap.
         data: working data, which holds the latest state that was evaluated or stepped.
         by_rounding: how many states were undecided although no contact or limit was near its margin.
     """
