@@ -1,4 +1,5 @@
-"""Looks for numbers of a model that no simulation can work with: NaN, infinities, negative friction, no inertia.
+"""Looks for numbers of a model that no simulation can work with: NaN, infinities, negative friction, no inertia, cells
+of height fields that are too short to be counted.
 
 MuJoCo's compiler refuses most of them. Others pass it, such as a damping of NaN, and so does every number of a compiled
 model that a program has changed. Numbers beyond a precision would be infinite there: see `fits`.
@@ -46,6 +47,8 @@ _OVERRIDES = ("o_margin", "o_solref", "o_solimp", "o_friction")  # of all contac
 # An infinite one ends a search at once.
 _TOLERANCES = ("tolerance", "ls_tolerance", "noslip_tolerance", "ccd_tolerance")
 
+_SHORTEST = 1e-8  # [m] of a cell: below that, indices of the cells under a geom are beyond int32
+
 _EPSILON = float(np.finfo(float).eps)
 _CERTAIN = 100.0  # so far from the bound that rounding does not matter
 
@@ -60,8 +63,8 @@ def check_numbers(name: str, mj: mujoco.MjModel) -> None:
         mj: the compiled model.
 
     Raises:
-        ModelError: the model holds NaN or an infinity, or a joint has a negative friction loss. The message names every
-            array with one of its elements.
+        ModelError: the model holds NaN or an infinity, a joint has a negative friction loss, or cells of a height field
+            are too short. The message names every array with one of its elements.
     """
     if bad := bad_numbers(mj):
         raise ModelError(f"model {name!r} has numbers that are not finite: {'; '.join(bad)}; correct the model")
@@ -71,6 +74,17 @@ def check_numbers(name: str, mj: mujoco.MjModel) -> None:
     if driven:
         losses = "; ".join(f"{joint} has {loss:g}" for joint, loss in dict(driven).items())
         raise ModelError(f"model {name!r} has friction that drives instead of braking: {losses}; give zero or more")
+    if narrow := _short_cells(mj):
+        raise ModelError(
+            f"model {name!r} has height fields with cells below {_SHORTEST:g} m: {narrow}; give larger sizes"
+        )
+
+
+def _short_cells(mj: mujoco.MjModel) -> str:
+    """The height fields whose cells are too short, and how long these are."""
+    shortest = 2 * mj.hfield_size[:, :2] / np.maximum(np.stack((mj.hfield_ncol, mj.hfield_nrow), axis=1) - 1, 1)
+    fields = np.flatnonzero((shortest < _SHORTEST).any(axis=1)).tolist()
+    return "; ".join(f"{_element(mj, 'hfield', 'hfield', i)} has cells of {shortest[i].min():g} m" for i in fields)
 
 
 def check_inertia(name: str, mj: mujoco.MjModel, data: mujoco.MjData) -> None:

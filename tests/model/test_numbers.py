@@ -191,3 +191,14 @@ def test_numbers_beyond_float32_are_refused_there_by_element(
         with pytest.raises(simengine.ModelError, match=f"model 'robot' has numbers that float32 cannot hold: {said}"):
             make()
     assert len(usual.groups) == 1 + (said is None)
+
+
+@pytest.mark.parametrize(("size", "said"), [("1e-300 1 1 1", "2e-300"), ("1 1e-9 1 1", "2e-09"), ("1e-6 1 1 1", "")])
+def test_height_fields_whose_cells_no_index_counts_are_refused(size: str, said: str) -> None:
+    """Under a geom of a metre they would be more than int32 counts, in MuJoCo, too."""
+    text = ROBOT.replace('size="1 1 1 1"', f'size="{size}"')
+    if not said:
+        assert simengine.load_model(text)
+        return
+    with pytest.raises(simengine.ModelError, match=f"cells below 1e-08 m: hfield 'hill' has cells of {said} m; give"):
+        simengine.load_model(text)
