@@ -17,7 +17,8 @@ _NUDGE = {"float64": 1e-10, "float32": 1e-6}  # size of the changes: more than t
 _ELSEWHERE = 1e-4  # [m] least distance of a contact that counts as another one
 _MOST = 4  # most contacts of two faces
 _SAME = 1e-7  # [m] distance of contacts below which they are copies of each other
-_ALONG = 1 - 1e-9  # cosine to the axis above which a normal is that of a cylinder's cap
+# Cosine to the axis above which a normal is that of a cylinder's cap; or may be, by the rounding of depths.
+_ALONG = {"float64": 1 - 1e-9, "float32": 1 - 1e-6}
 _ALONG_AXIS = 1 - 1e-8  # cosine of two axes above which they count as parallel
 _PLANE, _SPHERE, _CAPSULE, _CYLINDER, _BOX, _MESH = 0, 2, 3, 5, 6, 7  # MuJoCo's mjtGeom
 
@@ -157,6 +158,6 @@ class Chosen:
             if self._kind[pair[0]] == _CAPSULE or pairs.get(pair, _MOST) > 2:
                 continue
             axes = [single.geom_xmat[geom].reshape(3, 3)[:, 2] for geom in pair if self._kind[geom] == _CYLINDER]
-            if any(abs(axis @ frame[:3]) > _ALONG for axis in axes):
+            if any(abs(axis @ frame[:3]) > _ALONG[self._dtype] for axis in axes):
                 return True
         return False

@@ -6,8 +6,8 @@ import mujoco
 import numpy as np
 import pytest
 
-from simengine import check_model
-from simengine.check.chosen import Chosen
+from simengine import Simulation, check_model, load_model
+from simengine.check.chosen import Chosen, find_contacts
 from simengine.check.edges import knife_edges
 
 ON_BOX = """<mujoco><worldbody><geom type="box" size="0.3 0.3 0.1"/>
@@ -114,3 +114,27 @@ def test_the_models_own_budget_is_compared_too() -> None:
         assert result.beyond == 0
     for result in check_model(text.format(100, "Newton"), backend="host", dtype="float64", num_states=30).budget:
         assert result.unfinished < 1e-5
+
+
+# A cap that is 0.6 mrad from an edge of a box, with which it would touch as deeply but for 25 nm.
+BESIDE_AN_EDGE = """<mujoco><worldbody><geom type="box" size="0.14 0.1 0.05"/><body><freejoint/>
+  <geom type="cylinder" size="0.07 0.11"/></body></worldbody></mujoco>"""
+POSE = (0.086084354, 0.055510911, 0.053830867, 0.722034573, -0.032810654, 0.0317019, 0.690351016)
+
+
+def test_whether_an_edge_or_a_cap_touches_is_decided_in_double_precision_only() -> None:
+    """Along the cap's normal, the line on the cylinder's side may be anywhere around it, and one contact is left."""
+    mj, numbers = mujoco.MjModel.from_xml_string(BESIDE_AN_EDGE), []
+    data = mujoco.MjData(mj)
+    data.qpos[:] = POSE
+    find_contacts(mj, data)
+    pair = tuple(data.contact.geom[0].tolist())
+    for dtype, on_a_cap in (("float64", False), ("float32", True)):
+        chosen = Chosen(mj, dtype)
+        chosen._find_single(data)
+        assert chosen._on_a_cap({pair: 2}) == on_a_cap
+        with Simulation(load_model(mj), backend="host", dtype=dtype) as sim:
+            sim.set_state(qpos=np.array([POSE]))
+            sim.forward()
+            numbers.append(len(sim.contacts(0).dist))
+    assert numbers == [2, 1]
