@@ -28,6 +28,7 @@ _LARGEST_SPIN_ERROR = 5e-5  # relative to bias forces: their tolerance in float3
 # Relative to accelerations: four times their tolerance in float32, since it is the most that rounding may make of them.
 _LARGEST_SPIN_ACCELERATION = 1e-3
 _HARDEST = {"float64": 1e8, "float32": 1e5}  # efc_D beyond which it is
+_FARTHEST = 1e6  # [m] of a com, beyond which it is, in float32: that holds its place to a tenth of a metre
 _PLACES = ("xpos", "xipos", "xanchor", "geom_xpos", "site_xpos")
 _REACH = 1.0  # [m] by which moved geoms may leave the boxes around them at most
 _BY_EDGES = 10  # vertices from which on MuJoCo searches along the edges of a hull, and not all vertices of the mesh
@@ -155,12 +156,13 @@ def nudged(mj: mujoco.MjModel, size: float, turn: int) -> mujoco.MjModel:
 def is_sane(evaluation: Evaluation, dtype: str) -> bool:
     """Whether a state has a result that can be compared.
 
-    Places of bodies must be numbers that the precision can hold. Contacts that can move nothing have no definite force.
-    An inertia matrix that is not positive, as negative armatures make it, has no minimum of the cost that solvers look
-    for. In float32, a solver resolves about a thousandth of the reference accelerations, so states are left out in
-    which these are large. So are states in which a body far from the com of its tree spins so fast that the centrifugal
-    forces about that com, which cancel, leave mere rounding, or enough of it to accelerate a light dof. In either
-    precision, inertia about a com that is a million times as far from a joint as its bodies leaves mere rounding, too.
+    Places of bodies must be numbers that the precision can hold, and hold to the size of bodies. Contacts that can move
+    nothing have no definite force. An inertia matrix that is not positive, as negative armatures make it, has no
+    minimum of the cost that solvers look for. In float32, a solver resolves about a thousandth of the reference
+    accelerations, so states are left out in which these are large. So are states in which a body far from the com of
+    its tree spins so fast that the centrifugal forces about that com, which cancel, leave mere rounding, or enough of
+    it to accelerate a light dof. In either precision, inertia about a com that is a million times as far from a joint
+    as its bodies leaves mere rounding, too.
     """
     fields, state = evaluation.fields, evaluation.state
     if not all((np.abs(getattr(state, name)) < mujoco.mjMAXVAL).all() for name in STATE_ARRAYS):
@@ -168,6 +170,8 @@ def is_sane(evaluation: Evaluation, dtype: str) -> bool:
     if any(not np.isfinite(fields[name]).all() for name in ("qacc", "efc_D", "efc_force", "qM")):
         return False
     if any(np.abs(fields[name]).max(initial=0.0) > np.finfo(dtype).max for name in _PLACES):
+        return False
+    if dtype == "float32" and np.abs(fields["xipos"]).max(initial=0.0) > _FARTHEST:
         return False
     if not is_invertible(fields["qM"], dtype) or (dtype == "float32" and np.abs(fields["crb"]).max() > _HEAVIEST):
         return False

@@ -122,3 +122,16 @@ def test_negative_gaps_are_left_out_since_mujocos_distance_of_convex_shapes_depe
     assert ours[1] == pytest.approx(ours[0], abs=1e-6)
     assert ours[0] == pytest.approx(theirs[0], abs=1e-5)
     assert (theirs[0] - theirs[1] > 0.0199) == shifted
+
+
+@pytest.mark.parametrize(("place", "kept"), [(9e8, False), (1e3, True)])
+def test_places_that_float32_rounds_to_metres_are_left_out(place: float, kept: bool) -> None:
+    mj = mujoco.MjModel.from_xml_string(
+        '<mujoco><worldbody><body><joint type="slide" axis="1 0 0"/><geom size="0.1"/><body><joint axis="0 1 0"/>'
+        '<geom type="capsule" size="0.05 0.3" pos="0 0 0.3"/></body></body></worldbody></mujoco>'
+    )
+    oracle, rest = Oracle(mj, "float32"), Sampler(mj, 0).random()
+    state = rest._replace(qpos=np.array([place, 0.3]))
+    oracle.forward(state)
+    evaluation = Evaluation(state, collect(mj, oracle.data), oracle.touched())
+    assert (is_sane(evaluation, "float64"), is_sane(evaluation, "float32")) == (True, kept)
