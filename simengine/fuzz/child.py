@@ -44,7 +44,7 @@ class Child:
         self._folder = tempfile.TemporaryDirectory(prefix="simengine-fuzz-", ignore_cleanup_errors=True)
         self._served = 0
 
-    def judge(self, text: str, seed: int) -> Outcome:
+    def judge(self, text: str, seed: int, within: float | None = None) -> Outcome:
         """Judge a model. One that takes too long has a second try, since the machine may have been asleep.
 
         So has one that runs out of memory where earlier models may have taken some. A model on which MuJoCo fails
@@ -53,20 +53,21 @@ class Child:
         Args:
             text: MJCF.
             seed: of its states.
+            within: seconds on a clock after which it hangs, without a second try; None for the child's own limit.
         """
-        outcome = self._judge(text, seed)
+        outcome = self._judge(text, seed, within)
         starved = outcome.kind == "raises" and outcome.reasons[0].partition(" in ")[0].endswith("MemoryError")
         if starved and self._served > 1:
             self._end()
             outcome = self._judge(text, seed)
-        elif outcome.kind == "hangs":
+        elif outcome.kind == "hangs" and within is None:
             outcome = self._judge(text, seed)
         if outcome.kind in _FAILURES and self._judge(text, seed, alone=True).kind in _FAILURES:
             self._end()
             return Outcome("undecided", [f"MuJoCo itself fails: {outcome.reasons[0]}"])
         return outcome
 
-    def _judge(self, text: str, seed: int, alone: bool = False) -> Outcome:
+    def _judge(self, text: str, seed: int, within: float | None = None, alone: bool = False) -> Outcome:
         if self._process is not None and (self._served >= _MOST_SERVED or self._is_large(self._process.pid)):
             self._end()
         process = self._process or self._start()
@@ -79,7 +80,7 @@ class Child:
             process.stdin.flush()
         except BrokenPipeError:
             return self._crashed(process)
-        line = _line(process, self._limit)
+        line = _line(process, self._limit, _PATIENCE * self._limit if within is None else within)
         if line is None:
             self._end()
             return Outcome("hangs", [f"no answer in {self._limit:g} s of processor time"])
@@ -135,12 +136,18 @@ class Child:
         self._folder.cleanup()
 
 
-def _line(process: subprocess.Popen[bytes], seconds: float) -> bytes | None:
-    """The next line of a process; empty if it ends, None if no line comes in time. Nothing follows a line."""
+def _line(process: subprocess.Popen[bytes], seconds: float, patience: float) -> bytes | None:
+    """The next line of a process; empty if it ends, None if no line comes in time. Nothing follows a line.
+
+    Args:
+        process: the process.
+        seconds: of processor time that it may take.
+        patience: seconds that may pass on a clock.
+    """
     assert process.stdout is not None
-    end, busy = time.monotonic() + _PATIENCE * seconds, _processor_time(process.pid)
-    while time.monotonic() < end and _processor_time(process.pid) - busy < seconds:
-        ready, _, _ = select.select([process.stdout], [], [], min(seconds, 1.0))
+    end, busy = time.monotonic() + patience, _processor_time(process.pid)
+    while (left := end - time.monotonic()) > 0 and _processor_time(process.pid) - busy < seconds:
+        ready, _, _ = select.select([process.stdout], [], [], min(seconds, left, 1.0))
         if ready:
             return process.stdout.readline()
     return None

@@ -25,7 +25,8 @@ from simengine.zoo import random_robot
 
 DTYPES = ("float64", "float32")
 _LIMIT, _LIMIT_OF_JAX = 120.0, 600.0  # seconds that a model may take; every model is compiled again for JAX
-_SHRINKING = 60.0  # seconds for each finding, or a quarter of the time that is left if that is more
+# Seconds to shrink a finding, or a quarter of the time that is left if that is more; and beyond the end of a run.
+_SHRINKING, _OVERTIME = 60.0, 20.0
 # Shares of the models; the others are mutations of drawn ones and of the corpus.
 _DRAWN, _ENRICHED, _OF_ZOO = 0.2, 0.35, 0.25
 
@@ -172,17 +173,21 @@ class _Run:
 
     def _found(self, child: Child, text: str, seed: int, how: str, outcome: Outcome) -> None:
         latest = outcome
+        left = self._left()
+        time_to_shrink = (
+            _SHRINKING if self._seconds is None else min(max(_SHRINKING, left / 4), max(left, 0) + _OVERTIME)
+        )
+        end = time.monotonic() + time_to_shrink
 
         def fails(candidate: str) -> bool:
             nonlocal latest
-            found = child.judge(candidate, seed)
+            found = child.judge(candidate, seed, max(end - time.monotonic(), 0.0))
             same = _is_same(outcome, found)
             latest = found if same else latest
             return same
 
         # kept as it is first: who stops the command while it shrinks has it, too
         kept = self._keep(text, seed, how, outcome, None)
-        time_to_shrink = _SHRINKING if self._seconds is None else max(_SHRINKING, self._left() / 4)
         # a hang takes its whole limit again with every attempt
         small = text if outcome.kind == "hangs" else shrink(text, fails, time_to_shrink)
         self._keep(small, seed, how, latest, kept)

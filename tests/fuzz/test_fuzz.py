@@ -126,6 +126,35 @@ def test_a_failing_model_shrinks_to_the_part_that_fails() -> None:
     assert "0.10001" not in small
 
 
+def test_shrinking_ends_soon_after_the_time_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if each attempt takes as long as it may."""
+    allowed = []
+
+    def slow(_: Child, text: str, seed: int, within: float | None = None) -> Outcome:
+        if within is not None:
+            allowed.append(within)
+            time.sleep(within)
+        return Outcome("differs", ["qacc is off"], fields={"qacc in float64": 1.0})
+
+    monkeypatch.setattr(Child, "judge", slow)
+    monkeypatch.setattr(sys.modules["simengine.fuzz.fuzz"], "_OVERTIME", 1.0)
+    start = time.monotonic()
+    report = fuzz(seconds=1, seed=1, corpus=tmp_path)
+    assert time.monotonic() - start < 4
+    assert allowed
+    assert max(allowed) <= 2
+    assert len(report.findings) == len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.slow
+def test_an_attempt_that_takes_longer_than_it_may_hangs_without_a_second_try() -> None:
+    with Child("host", ("float64",), 2, limit=60) as child:
+        start = time.monotonic()
+        assert child.judge(PENDULUM, 0, within=0.5).kind == "hangs"
+        assert time.monotonic() - start < 5
+        assert child.judge(PENDULUM, 0).kind == "agrees"
+
+
 def _compiles(text: str) -> bool:
     try:
         mujoco.MjModel.from_xml_string(text)
@@ -157,7 +186,7 @@ def test_a_wrong_field_is_a_finding_and_its_file_repeats_it(tmp_path: Path, monk
 def test_a_failure_is_a_finding_unless_mujoco_fails_alone(
     kind: str, outcome: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def answer(_: Child, text: str, seed: int, alone: bool = False) -> Outcome:
+    def answer(_: Child, text: str, seed: int, within: float | None = None, alone: bool = False) -> Outcome:
         return Outcome(kind if alone else "raises", ["FatalError in step of states.py"])
 
     monkeypatch.setattr(Child, "_judge", answer)
