@@ -25,7 +25,7 @@ from simengine.zoo import random_robot
 
 DTYPES = ("float64", "float32")
 _LIMIT, _LIMIT_OF_JAX = 120.0, 600.0  # seconds that a model may take; every model is compiled again for JAX
-# Seconds to shrink a finding, or a quarter of the time that is left if that is more; and beyond the end of a run.
+# Seconds to shrink a finding, or a tenth of the time that is left if that is more; and beyond the end of a run.
 _SHRINKING, _OVERTIME = 60.0, 20.0
 # Shares of the models; the others are mutations of drawn ones and of the corpus.
 _DRAWN, _ENRICHED, _OF_ZOO = 0.2, 0.35, 0.25
@@ -175,7 +175,7 @@ class _Run:
         latest = outcome
         left = self._left()
         time_to_shrink = (
-            _SHRINKING if self._seconds is None else min(max(_SHRINKING, left / 4), max(left, 0) + _OVERTIME)
+            _SHRINKING if self._seconds is None else min(max(_SHRINKING, left / 10), max(left, 0) + _OVERTIME)
         )
         end = time.monotonic() + time_to_shrink
 
