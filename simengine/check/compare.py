@@ -12,6 +12,7 @@ import numpy as np
 from simengine.check.fields import FORWARD, STEPPED, Compared, as_exact_as_convex, as_exact_as_search
 from simengine.check.oracle import Evaluation, Oracle
 from simengine.check.order import contact_order, marks, row_order
+from simengine.check.readings import force_readings
 from simengine.check.reordered import forward_in_order, step_in_order
 from simengine.check.report import FieldResult, relative_error, relative_errors
 from simengine.check.rounding import Rounding
@@ -104,7 +105,7 @@ def world_errors(
 
     Forces between bodies are differences of the forces on them, and zero for free bodies, so they are no more accurate
     than these. Their errors are therefore relative to the forces on bodies, and so are those of the sensors that read
-    them.
+    them. Torques of contacts about the point at which they act are such differences, too.
     """
     theirs = np.array([evaluation.fields[name] for evaluation in evaluations])
     if name not in ("cfrc_int", "sensordata"):
@@ -113,8 +114,7 @@ def world_errors(
     scale = np.maximum(1.0, np.array(on_bodies))
     if name == "cfrc_int":
         return relative_errors(ours, theirs, scale)
-    between = np.isin(model.mj.sensor_type, (mujoco.mjtSensor.mjSENS_FORCE, mujoco.mjtSensor.mjSENS_TORQUE))
-    by = np.where(np.repeat(between, model.mj.sensor_dim), scale[:, None], 1.0)
+    by = np.where(force_readings(model.mj), scale[:, None], 1.0)
     return relative_errors(ours, theirs)[0], relative_errors(ours.astype(np.float64) / by, theirs / by)[1]
 
 
