@@ -55,7 +55,7 @@ def test_a_wait_without_end_becomes_an_error_that_names_a_call(kind: str) -> Non
     began = time.monotonic()
     with pytest.raises(CallError, match=r"has not ended its work within 0\.1 s; call 'k\d+' of shard 0 was") as caught:
         ran(kind, StuckDevice(1, eagerness=0.9), 0.1)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 60, "it would wait for ever"
     assert caught.value.fatal
     assert isinstance(caught.value.cause, Stalled)
     if kind == "serial check_each":
