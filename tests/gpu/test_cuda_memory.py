@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from benchmarks.faults.on_gpu import end_memory
 from simengine import Simulation, load_model
 from simengine.emission import store
+from simengine.errors import BackendError
 from simengine.state.fields import FIELDS
 from tests.gpu.compare import cuda_only
 from tests.helpers.islands import heap
@@ -94,3 +96,17 @@ def test_simulations_and_groups_that_end_leave_their_memory_to_others(backend: s
     before, after = held[3], held[-1]
     assert after[0] <= before[0], held
     assert after[1] <= before[1], held  # fewer if memory of earlier tests ends meanwhile
+
+
+@cuda_only
+@pytest.mark.parametrize("worlds", [10**9, 10**12, 10**18])
+def test_worlds_beyond_all_memory_are_refused_at_once(backend: str, worlds: int) -> None:
+    Simulation("ant", 1, backend=backend).close()  # compiled
+    began = time.perf_counter()
+    with pytest.raises(
+        BackendError, match=rf"{worlds} worlds of model 'ant' take at least .* GiB free; use fewer worlds"
+    ):
+        Simulation("ant", worlds, backend=backend)
+    with Simulation("ant", 1, backend=backend) as sim, pytest.raises(BackendError, match="use fewer worlds"):
+        sim.add_group("ant", worlds)
+    assert time.perf_counter() - began < 5
