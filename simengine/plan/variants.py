@@ -28,6 +28,7 @@ from simengine.plan.stages import (
     EULER,
     FACTOR_M,
     INTEGRATORS,
+    SOLVE_CG,
     SOLVE_NEWTON_GENERAL,
     SOLVE_NEWTON_UNILATERAL,
     SOLVE_PGS,
@@ -47,8 +48,8 @@ _ALONG_BRANCHES = frozenset((SOLVE_NEWTON_UNILATERAL, SOLVE_NEWTON_GENERAL, EULE
 _ROWS_ALONG_BRANCHES = frozenset({"efc_J", "efc_weight", "efc_D", "efc_aref", "efc_type", "efc_id", "efc_frictionloss"})
 """Fields of rows that are in memory where matrices are along branches, which fill the shared memory by themselves."""
 
-_WITH_CONES = frozenset((SOLVE_NEWTON_GENERAL, SOLVE_LARGE))
-"""Stages of Newton's method whose sources have code for elliptic cones."""
+_WITH_CONES = frozenset((SOLVE_NEWTON_GENERAL, SOLVE_LARGE, SOLVE_PGS, SOLVE_CG))
+"""Solvers whose sources have code for elliptic cones, which other kernels leave out."""
 
 _BLOCKS_ALONG_BRANCHES = 4  # of 128 threads on a multiprocessor; shared memory lets no more worlds on it
 
@@ -182,7 +183,7 @@ def with_jacobian_in_memory(kernel: Kernel) -> Kernel:
 
 @cache
 def without_cones(kernel: Kernel) -> Kernel:
-    """The kernel's variant without the code for elliptic cones, where it solves rows of every type by Newton's method.
+    """The kernel's variant without the code for elliptic cones, where it makes or solves rows of every type.
 
     Of the second derivatives of a row, it has one word instead of those that mix the rows of a cone.
     """
@@ -333,7 +334,9 @@ def without_code_for_cones() -> tuple[Kernel, ...]:
     bounded, arena = (catalogue.finish("", SOLVE_NEWTON_GENERAL.name, arena) for arena in (False, True))
     lean = tuple(map(without_cones, (bounded, arena, with_jacobian_in_memory(bounded))))
     shaped = (form for k in lean for form in (k, along_branches(k), with_matrix_rows(k, MATRIX_SIZES[0])))
-    return (*dict.fromkeys(shaped), *map(without_cones, with_warps()))
+    others = (catalogue.finish("", s.name, arena) for s in (SOLVE_CG, SOLVE_PGS) for arena in (False, True))
+    by_rows = with_dual_rows(catalogue.finish("", SOLVE_PGS.name, False), DUAL_ROWS["float32"])
+    return (*dict.fromkeys(shaped), *map(without_cones, (*with_warps(), *others, by_rows)))
 
 
 def without_code_for_cones_of_islands(kernels: Iterable[Kernel]) -> tuple[Kernel, ...]:

@@ -57,7 +57,7 @@ DEVICE const real* friction_of(const Model& m, const Rows& rows, int r) {
 // Clamp the force of row r to its bounds, or project that of the cone whose first row is r into the cone.
 DEVICE void confine(const Model& m, const Rows& rows, int r, int dim, real* force) {
   const int type = rows.type[r];
-  if (type == ROW_CONTACT_ELLIPTIC) {
+  if (in_cone(type)) {
     into_cone(dim, friction_of(m, rows, r), force);
   } else if (type == ROW_FRICTION_DOF || type == ROW_FRICTION_TENDON) {
     force[0] = clamp_(force[0], -rows.frictionloss[r], rows.frictionloss[r]);
@@ -164,7 +164,7 @@ DEVICE void visit(const Model& m, const DualProblem<Columns>& d, int r, Sweep* s
     old[i] = d.force[r + i];
     residual[i] = d.b[r + i] + lane_sum(coupled) + divide_(old[i], rows.D[r + i]);
   }
-  if (rows.type[r] == ROW_CONTACT_ELLIPTIC) {
+  if (in_cone(rows.type[r])) {
     best_in_cone(dim, A, residual, old, friction_of(m, rows, r), force);
   } else {
     force[0] = old[0] - divide_(residual[0], A[0]);
