@@ -68,22 +68,21 @@ struct PullMemory {
   }
 };
 
-// The pull of each row of an island on the others, 0 on itself. A lane takes up to 32 columns of its own row at a time.
-template <int SLOTS>
-DEVICE void form_pull(const Model& m, const DenseDual& d, int n, const int* list, real* pull) {
-  const int stride = m.nvp();
-#pragma unroll
-  for (int s = 0; s < SLOTS; ++s) {
+// The pull of each row of an island on the others, 0 on itself, for lanes with so many rows each. A lane takes up to 32
+// columns of its own row at a time. The code is shared, since that of each number of rows would take long to compile.
+DEVICE_CALL void form_pull(const real* Y, int stride, const real* diagonal, int n, const int* list, int slots,
+                           real* pull) {
+  ROLLED for (int s = 0; s < slots; ++s) {
     const int own = lane() + s * LANES, own_row = own < n ? list[own] : 0;
-    const real scale = own < n ? -reciprocal_(d.diagonal[own_row]) : R(0.0);
+    const real scale = own < n ? -reciprocal_(diagonal[own_row]) : R(0.0);
     ROLLED for (int first = 0; first < stride; first += LANES) {
       real h[LANES];
-      load_row<LANES>(d.Y + size_t(own_row) * stride + first, own < n ? stride - first : 0, h);
+      load_row<LANES>(Y + size_t(own_row) * stride + first, own < n ? stride - first : 0, h);
       const bool last = first + LANES >= stride;
 #pragma unroll 2
       for (int r = 0; r < n; ++r) {
-        const real* other = d.Y + size_t(list[r]) * stride + first;
-        real* out = pull + (r * LANES + lane()) * SLOTS + s;
+        const real* other = Y + size_t(list[r]) * stride + first;
+        real* out = pull + (r * LANES + lane()) * slots + s;
         real sum[4] = {first ? *out : R(0.0), 0, 0, 0};
 #pragma unroll
         for (int j = 0; j < LANES; j += 4) {
@@ -228,7 +227,7 @@ DEVICE_CALL int descend_in_registers(const Model& m, const DenseDual d, int n, i
     at.order[j] = j < n ? j : 0;
     at.magic[j] = j < n - 1 ? 0xffffffffu / unsigned(n - j) : 0u;
   }
-  form_pull<SLOTS>(m, d, n, list, at.pull);
+  form_pull(d.Y, m.nvp(), d.diagonal, n, list, SLOTS, at.pull);
   int iteration = 0, since_restart = 0;
   real total = 0;
   while (iteration < m.opt_iterations()) {
