@@ -24,6 +24,7 @@ from simengine.backends.base import (
     solves_by_warps_for,
 )
 from simengine.backends.block_shape import worlds_of_block
+from simengine.backends.driver_start import start_driver
 from simengine.errors import BackendError
 from simengine.kernels import cuda_build
 from simengine.kernels.functions import Build
@@ -75,12 +76,15 @@ class CudaBackend:
     island_lanes = cuda_build.ISLAND_LANES
 
     def __init__(self) -> None:
+        driver = start_driver()
         try:
             import cupy  # type: ignore[import-untyped]
         except ImportError as error:
             raise BackendError(
                 "the cuda backend needs CuPy; install simengine[cuda13] or simengine[cuda12], or use backend='host'"
             ) from error
+        if driver is not None:
+            driver.join()
         try:
             count = cupy.cuda.runtime.getDeviceCount()
         except cupy.cuda.runtime.CUDARuntimeError as error:
