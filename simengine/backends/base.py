@@ -170,6 +170,10 @@ class Backend(Protocol):
         """A zeroed array in the backend's memory."""
         ...
 
+    def expect(self, nbytes: int) -> None:
+        """Prepare for many arrays of so many bytes together."""
+        ...
+
     def filling(self) -> AbstractContextManager[None]:
         """Let `zeros` and `upload` of this thread wait for their memory together, at the end, and not each for itself.
 

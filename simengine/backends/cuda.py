@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from threading import local
@@ -39,6 +39,8 @@ _BLOCKS_A_MULTIPROCESSOR = 16  # up to this number of blocks, each world has a b
 
 # Rounds of blocks up to which kernels of whole steps are faster than lists. Lists of many groups slow each other down.
 _STEP_ROUNDS, _STEP_ROUNDS_OF_MANY, _MANY_GROUPS = 1, 2, 5
+
+_MOST_EXPECTED = 2**26  # bytes of a block of CuPy's pool that `expect` asks for at most
 
 _EXECUTORS = ("serial", "streams", "graph", "graph-cached", "pipeline", "device")
 
@@ -151,6 +153,15 @@ class CudaBackend:
             array = self._cupy.zeros(shape, dtype=dtype)
         self._settle()
         return array
+
+    def expect(self, nbytes: int) -> None:
+        """Let CuPy's pool have one block that the arrays are cut from, up to a limit.
+
+        Otherwise the driver is asked for each of the thousands of arrays of many groups. The limit is there because a
+        block stays in the pool as long as one array is left of it.
+        """
+        with self._setup, suppress(MemoryError):  # the arrays themselves may still fit
+            self._cupy.cuda.alloc(min(nbytes, _MOST_EXPECTED))
 
     @contextmanager
     def filling(self) -> Iterator[None]:

@@ -103,6 +103,9 @@ class HostBackend:
         start = -raw.ctypes.data % _ALIGNMENT
         return raw[start : start + nbytes].view(kind).reshape(shape)
 
+    def expect(self, nbytes: int) -> None:
+        """Nothing: the allocator of the system needs no preparation."""
+
     def filling(self) -> AbstractContextManager[None]:
         """Nothing, since memory is filled at once."""
         return nullcontext()

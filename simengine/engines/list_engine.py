@@ -74,7 +74,9 @@ class ListEngine(ListParameters):
         self._counts = ListCounts(self.stores, self.emitters)
         require_state(groups, backend.name, backend.free_memory(), dtype)
         plans = self._groups.plan(groups, self.issuing)
-        require(plans)
+        nbytes = require(plans)
+        if len(plans) > 1:
+            backend.expect(nbytes)
         self.valid.update(dict.fromkeys(self._groups.make(plans), frozenset()))
         self.executor = self._choice.make(self.issuing, self.emitters.values(), None)
         self.trace = Trace(self.executor_name, "off")

@@ -94,11 +94,14 @@ def require_state(groups: Sequence[tuple[ModelTable, int]], backend: str, free: 
         )
 
 
-def require(plans: Sequence[StepPlan]) -> None:
+def require(plans: Sequence[StepPlan]) -> int:
     """Refuse groups that take more memory than their backend has free, even before arenas grow.
 
     Args:
         plans: plans of all groups, at least one.
+
+    Returns:
+        The bytes that they take then; 0 if nothing is known about the memory.
 
     Raises:
         BackendError: there is too little memory.
@@ -106,11 +109,11 @@ def require(plans: Sequence[StepPlan]) -> None:
     backend = plans[0].backend
     free = backend.free_memory()
     if free is None:
-        return
+        return 0
     needs = [footprint(plan, frozenset()) for plan in plans]
     total = sum(need.at_first for need in needs)
     if total <= free:
-        return
+        return total
     largest = int(np.argmax([need.at_first for need in needs]))
     need = needs[largest]
     of_largest = (

@@ -57,3 +57,17 @@ def test_the_host_waits_after_an_error(backend: CudaBackend) -> None:
     with pytest.raises(MemoryError), backend.filling():
         raise MemoryError
     assert backend._setup.waits == 1
+
+
+def test_memory_is_expected_in_one_block_of_bounded_size_or_not_at_all(backend: CudaBackend) -> None:
+    asked: list[int] = []
+
+    def alloc(nbytes: int) -> None:
+        asked.append(nbytes)
+        if nbytes == 7:
+            raise MemoryError
+
+    backend._cupy.cuda = SimpleNamespace(alloc=alloc)
+    for nbytes in (5, 7, 2**40):
+        backend.expect(nbytes)
+    assert asked == [5, 7, 2**26]
