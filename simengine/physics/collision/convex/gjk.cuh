@@ -3,6 +3,10 @@
 //
 // The simplex always has four points, some of weight zero. Its point nearest to the origin is the best among those of
 // its four triangles and six edges. This needs no case distinctions and works for degenerate simplices.
+//
+// On a GPU, an ellipsoid is searched without a ball: it is the sum of a ball that can roll inside it, touching every
+// point of its surface, and of a smaller convex core. Cores that overlap by less than their balls leave cores that are
+// apart, so that distance and normal tell the depth, and no search for a depth is needed.
 #pragma once
 
 // Weights of a triangle's corners for its plane's point nearest to the origin, and the squared distance of that point.
@@ -83,8 +87,32 @@ DEVICE_CALL void nearest(Simplex& s, real* v) {
   }
 }
 
+// The radius of the ball that an ellipsoid is searched without: the least radius of curvature of its surface.
+DEVICE real rolling_ball(const Shape& s) {
+  if (!SIMENGINE_GPU || !(s.round[2] > 0)) return R(0.0);
+  const real least = min_(s.round[0], min_(s.round[1], s.round[2]));
+  return least * least / max_(s.round[0], max_(s.round[1], s.round[2]));
+}
+DEVICE real rolling_balls(const Difference& d) { return rolling_ball(d.a) + rolling_ball(d.b); }
+
+// Support point along a unit vector of the difference without balls, whose radii add up to `balls`.
+DEVICE void support_without(const Difference& d, real balls, const real* dir, real* out) {
+  support(d, dir, out);
+#if SIMENGINE_GPU
+  for (int i = 0; i < 3; ++i) out[i] = fma_(-balls, dir[i], out[i]);
+#endif
+}
+
+// Let a simplex of the difference without balls be one of the difference with them.
+DEVICE void add_balls(Simplex& s, real balls) {
+  if (!(balls > 0)) return;
+  for (int k = 0; k < 4; ++k) {
+    for (int i = 0; i < 3; ++i) s.w[k][i] = fma_(balls, s.dir[k][i], s.w[k][i]);
+  }
+}
+
 // The simplex with which GJK begins. Returns false if it is certain that the distance is above `most`.
-DEVICE bool first_simplex(const Difference& d, real most, Simplex& s) {
+DEVICE bool first_simplex(const Difference& d, real balls, real most, Simplex& s) {
 #if !SIMENGINE_GPU
   if (begins_with_face(d)) {
     const UpperFace face = upper_face(d);
@@ -95,7 +123,7 @@ DEVICE bool first_simplex(const Difference& d, real most, Simplex& s) {
   real dir[3];
   for (int i = 0; i < 3; ++i) dir[i] = d.b.pos[i] - d.a.pos[i];
   normalize3(dir);
-  support(d, dir, s.w[0]);
+  support_without(d, balls, dir, s.w[0]);
   for (int k = 0; k < 4; ++k) {
     for (int i = 0; i < 3; ++i) {
       s.w[k][i] = s.w[0][i];
@@ -107,9 +135,9 @@ DEVICE bool first_simplex(const Difference& d, real most, Simplex& s) {
 }
 
 // GJK, started from the direction between the centres, or from the upper face of a prism. Returns the distance of the
-// cores, or 0 if they touch or overlap. It also returns 0, and sets `*apart`, once it is certain that the distance is
-// above `most`.
-DEVICE_CALL real gjk(const Difference& d, real most, Simplex& s, real* normal, bool* apart) {
+// cores without balls, or 0 if they touch or overlap. It also returns 0, and sets `*apart`, once it is certain that the
+// distance is above `most`.
+DEVICE_CALL real gjk(const Difference& d, real balls, real most, Simplex& s, real* normal, bool* apart) {
 #ifdef SIMPLEX_VECTORS
   return gjk_in_vectors(d, most, s, normal, apart);
 #endif
@@ -118,7 +146,7 @@ DEVICE_CALL real gjk(const Difference& d, real most, Simplex& s, real* normal, b
 #if !SIMENGINE_GPU
   s.face = 0;
 #endif
-  *apart = !first_simplex(d, most, s);
+  *apart = !first_simplex(d, balls, most, s);
   if (*apart) return 0;
   nearest(s, v);
   real square = dot3(v, v);
@@ -128,14 +156,14 @@ DEVICE_CALL real gjk(const Difference& d, real most, Simplex& s, real* normal, b
     // (1) the support point towards the origin
     real w[3];
     for (int i = 0; i < 3; ++i) dir[i] = -v[i] / distance;
-    support(d, dir, w);
+    support_without(d, balls, dir, w);
     const real bound = -dot3(w, dir);  // no point of the difference is nearer to the origin than this
     if (bound > most) {
       *apart = true;
       return 0;
     }
     for (int i = 0; i < 3; ++i) normal[i] = dir[i];
-    if (distance - bound <= GJK_TOLERANCE * distance) break;
+    if (distance - bound <= (balls > 0 ? GJK_TOLERANCE_ROUND : GJK_TOLERANCE) * distance) break;
     // (2) it replaces a point of weight zero
     Simplex next = s;
     int place = 0;

@@ -4,9 +4,11 @@
 
 #if REAL_IS_FLOAT
 #define GJK_TOLERANCE R(1e-6)  // relative to the squared distance
+#define GJK_TOLERANCE_ROUND R(1e-4)  // the same of a shape without edges, for which Newton's method finds the rest
 #define TOUCH_TOLERANCE R(1e-5)  // relative to the scale: cores closer than this count as touching
 #else
 #define GJK_TOLERANCE R(1e-13)
+#define GJK_TOLERANCE_ROUND R(1e-8)
 #define TOUCH_TOLERANCE R(1e-9)
 #endif
 #define POINTS_OFF 16  // units in the last place of the scale by which support points may be off

@@ -29,9 +29,12 @@ DEVICE void between_cores(const Difference& d, const real* origin, const real* n
 // (1) the normal towards the nearest point, if the cores are apart.
 DEVICE int find_distance(const Difference& d, real margin, Simplex& simplex, real* normal) {
   if (is_segment_cylinder(d)) return CORES_NEAR;
+  const real balls = rolling_balls(d);
   bool apart;
-  if (gjk(d, margin + d.a.radius + d.b.radius, simplex, normal, &apart) != 0) return CORES_NEAR;
-  return apart ? CORES_APART : CORES_DEEP;
+  const real distance = gjk(d, balls, margin + d.a.radius + d.b.radius + balls, simplex, normal, &apart);
+  if (apart) return CORES_APART;
+  add_balls(simplex, balls);
+  return distance != 0 ? CORES_NEAR : CORES_DEEP;
 }
 
 // The same, or the normal of a face on which one of the cores rests.
