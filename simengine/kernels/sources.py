@@ -96,7 +96,8 @@ _LARGE_HEADERS = (
 _CONVEX_HEADERS = (
     *("shape.cuh", "simplex.cuh", "prism.cuh", "simplex_vectors.cuh", "gjk.cuh", "descent.cuh", "crossing.cuh"),
     *("polish.cuh", "settle.cuh", "on_prism.cuh", "resting.cuh"),
-    *("polytope.cuh", "epa.cuh", "other_ways.cuh", "segment_cylinder.cuh", "solid.cuh", "polygon.cuh"),
+    *("polytope.cuh", "epa.cuh", "other_ways.cuh", "round_cores.cuh", "segment_cylinder.cuh"),
+    *("solid.cuh", "polygon.cuh"),
     *("face_plane.cuh", "faces_in_vectors.cuh", "manifold.cuh"),
     *("prism_bounds.cuh", "prisms_in_vectors.cuh", "ball_on_prism.cuh"),
     "searches.cuh",

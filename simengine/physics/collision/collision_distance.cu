@@ -4,7 +4,7 @@
 
 // In which line of the queue a search waits: alike searches beside each other, and those that take longest first.
 DEVICE int line_of(const Difference& d, int cores) {
-  if (cores == CORES_NEAR) return QUEUE_NEAR;
+  if (cores != CORES_DEEP) return QUEUE_NEAR;
   return d.a.hull.nvert && d.b.hull.nvert ? 0 : !(d.a.radius > 0) && !(d.b.radius > 0) ? 1 : 2;
 }
 
@@ -20,7 +20,7 @@ DEVICE void collision_distance(const Model& m, const real* geom_xpos, const real
     Simplex simplex;
     real normal[3];
     const int cores = begin_search(d, detection_margin(m, c), simplex, normal);
-    if (cores != CORES_APART && !is_segment_cylinder(d)) {
+    if (cores != CORES_APART && cores != CORES_REST && !is_segment_cylinder(d)) {
       put_simplex(search_simplex + SIMPLEX_WORDS * size_t(k), simplex, normal);
     }
     search_state[k] = cores;

@@ -34,8 +34,9 @@ DEVICE void collision_touch(const Model& m, const real* geom_xpos, const real* g
   const real margin = detection_margin(m, c);
   Simplex simplex;
   real normal[3];
-  if (!is_segment_cylinder(d)) {
-    take_simplex(search_simplex + SIMPLEX_WORDS * size_t(part), search_state[part] == CORES_DEEP, simplex, normal);
+  const int cores = search_state[part];
+  if (cores != CORES_REST && !is_segment_cylinder(d)) {
+    take_simplex(search_simplex + SIMPLEX_WORDS * size_t(part), cores == CORES_DEEP, simplex, normal);
   }
   Kinks kinks;
   Contact found[MAX_CONVEX];

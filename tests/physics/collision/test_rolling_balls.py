@@ -22,8 +22,8 @@ SHAPES = {
     "capsule": 'size="0.04 0.1"',
     "cylinder": 'size="0.08 0.06"',
 }
-WORLDS = 100
-CORES_DEEP = 2
+WORLDS = 300
+CORES_DEEP, CORES_REST = 2, 3
 
 
 def pair_with(shape: str) -> str:
@@ -84,3 +84,6 @@ def test_ellipsoids_that_overlap_by_less_than_their_balls_need_no_search_for_a_d
     depths = np.array([-dist[0] if len(dist) else 0.0 for dist in dists])
     assert ((depths > 0) & (depths < BALL)).sum() > 5
     np.testing.assert_array_equal(deep, depths > BALL)
+    resting = searched & (memory.own("search_state")[:, 0] == CORES_REST)
+    assert resting.sum() > 3
+    assert (depths[resting] > 0).sum() > 3

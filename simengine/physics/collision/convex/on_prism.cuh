@@ -47,5 +47,7 @@ DEVICE int rests_above(const Difference& d, const real* top, real most, real* po
   *gap = dot3(top, offset);
   if (*gap > most) return REST_APART;
   for (int i = 0; i < 3; ++i) under[i] = *gap > 0 ? fma_(-*gap, top[i], at[i]) : at[i];
-  return is_within(prism, under, max_(-*gap, R(0.0))) ? REST_FOUND : REST_UNKNOWN;
+  // the ball that can roll in an ellipsoid is as deep (round_cores.cuh); then the prism need not hold one
+  const real depth = -*gap <= rolling_ball(d.b) ? R(0.0) : -*gap;
+  return is_within(prism, under, depth) ? REST_FOUND : REST_UNKNOWN;
 }

@@ -25,6 +25,7 @@ DEVICE void between_cores(const Difference& d, const real* origin, const real* n
 #define CORES_APART 0  // they are farther apart than the margin
 #define CORES_NEAR 1   // the normal, except of a capsule and a cylinder, which need no search
 #define CORES_DEEP 2   // they overlap; EPA finds the normal
+#define CORES_REST 3   // one lies on a side of the other, which needs no search; see round_cores.cuh
 
 // (1) the normal towards the nearest point, if the cores are apart.
 DEVICE int find_distance(const Difference& d, real margin, Simplex& simplex, real* normal) {
@@ -44,6 +45,10 @@ DEVICE int begin_search(const Difference& d, real margin, Simplex& simplex, real
     const int found = rests(d, margin + d.a.radius + d.b.radius, simplex, normal);
     if (found != REST_UNKNOWN) return found == REST_APART ? CORES_APART : CORES_NEAR;
   }
+#else
+  real point[3], gap;
+  const int found = rests_on_side(d, margin + d.a.radius + d.b.radius, normal, point, &gap);
+  if (found != REST_UNKNOWN) return found == REST_APART ? CORES_APART : CORES_REST;
 #endif
   return find_distance(d, margin, simplex, normal);
 }
@@ -86,6 +91,14 @@ DEVICE_CALL bool end_search(const Difference& d, const real* origin, real margin
     if (simplex.weight[0] - radii > margin) return false;
     resting_points(simplex, normal, p1, p2);
     between_cores(d, origin, normal, p1, p2, simplex.weight[0] - radii, out);
+    return true;
+  }
+#endif
+#if SIMENGINE_GPU
+  real cores;
+  if (round_contact(d, margin + radii, normal, p1, p2, &cores)) {
+    if (cores - radii > margin) return false;
+    between_cores(d, origin, normal, p1, p2, cores - radii, out);
     return true;
   }
 #endif
