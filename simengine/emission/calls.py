@@ -13,8 +13,9 @@ from simengine.kernels.cuda_build import kernel_lanes
 from simengine.kernels.functions import Build, KernelFunctions
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.placing import ScratchPlan
-from simengine.plan.evaluation import Launch, Listed
+from simengine.plan.evaluation import SIZE_CLASSES, Launch, Listed
 from simengine.plan.scratch import class_bounds, column_words, global_words, works_in_global_memory
+from simengine.plan.selection import SPREAD_WORLDS
 from simengine.state.fields import (
     COLUMNS,
     COLUMNS_OF,
@@ -164,8 +165,10 @@ class CallFactory:
         )
         # a world may have several islands and slices
         most = shard.size if kernel.unit == "world" and self._island_class is None else None
-        # islands differ in how long they take, and in warps of their own they do not wait for each other
-        return SizedCall(call, store, extent, ahead and self._island_class is None, parts, most)
+        # units differ in how long they take to solve, and in warps of their own they do not wait for each other
+        solves = listed is not None and listed.family == SIZE_CLASSES
+        apart = self._island_class is not None or (solves and shard.size <= SPREAD_WORLDS)
+        return SizedCall(call, store, extent, ahead and not apart, parts, most)
 
     def _tiled(self, kernel: Kernel, touched: tuple[int, ...]) -> tuple[int, ...]:
         """The segments that a call over all worlds touches tile by tile.

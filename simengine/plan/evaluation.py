@@ -31,6 +31,9 @@ from simengine.state.fields import COLUMNS, FIELD, NUM_CLASSES, PAIR_ARENAS, ROW
 from simengine.state.island_fields import COLUMN_OF_ARENA, ISLAND_COLUMNS, LARGE_ISLANDS
 from simengine.state.pair_fields import PAIR_COLUMNS
 
+SIZE_CLASSES = "size class"
+"""The family of the lists of worlds with few or many constraint rows."""
+
 _CLASS_COLUMNS = (*(f"rows_{bound}" for bound in ROW_CLASSES), "rows_more")
 
 
@@ -251,7 +254,7 @@ def _solution(selection: Selection) -> Launches:
 
     def of(kernel: Kernel, column: str, member: int, size_class: int, suffix: str) -> Launch:
         nrow = 0 if size_class == NUM_CLASSES - 1 else ROW_CLASSES[size_class]
-        return Launch(kernel, _count(column), Listed(column, "size class", member), nrow, suffix, ahead=ahead)
+        return Launch(kernel, _count(column), Listed(column, SIZE_CLASSES, member), nrow, suffix, ahead=ahead)
 
     def finish(size_class: int, column: str, member: int, suffix: str) -> Launches:
         kernel = catalogue.finish(selection.integrator, model.solver, size_class == NUM_CLASSES - 1)

@@ -49,7 +49,7 @@ MOST_WORLDS_OF_ONE_KERNEL = 16384
 """It does so for up to this many worlds of more dofs, too: 32,768 worlds take less time with two kernels."""
 
 SPREAD_WORLDS = 512
-"""Up to this many worlds, a GPU has lanes to spare for searches."""
+"""Up to this many worlds, a GPU has lanes to spare for searches, and warps for a world each in a solver."""
 
 MAX_WORLDS_OWN_ADDRESSES = 1024
 """Up to this many worlds, each world adds up the counts of all worlds in less time than waiting for a scan takes."""
