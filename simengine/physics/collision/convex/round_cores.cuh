@@ -1,9 +1,9 @@
 // Contacts of ellipsoids that take little on a GPU: on a side of a box, and with an ellipsoid or a ball.
 //
-// A side of a box: let p be the ellipsoid's point farthest against the side's normal, and q the point of the side that is
-// nearest to p. If p is outside, p and q are nearest to each other. If p is at a depth h inside, the ball that can roll in
-// the ellipsoid (gjk.cuh) and touches its surface at p is as deep around q, as long as h is at most its radius. So no
-// direction has a smaller depth than h.
+// A side of a box: let p be the ellipsoid's point farthest against the side's normal, and q the point of the side that
+// is nearest to p. If p is outside, p and q are nearest to each other. If p is at a depth h inside, the ball that can
+// roll in the ellipsoid (gjk.cuh) and touches its surface at p is as deep around q, as long as h is at most its radius.
+// So no direction has a smaller depth than h.
 #pragma once
 
 #if SIMENGINE_GPU
@@ -78,8 +78,8 @@ DEVICE void add_core(const RoundCore& core, const real* n, const real (*t)[3], r
   }
 }
 
-// Let a normal be that of the least depth beside it, by Newton's method, if both cores are ellipsoids or points. Returns
-// false where its steps are long, or would lead to a larger depth; then polish.cuh finds more.
+// Let a normal be that of the least depth beside it, by Newton's method, if both cores are ellipsoids or points.
+// Returns false where its steps are long, or would lead to a larger depth; then polish.cuh finds more.
 DEVICE bool descend_between_rounds(const Difference& d, real* normal, real* h) {
   const RoundCore a = round_core(d.a), b = round_core(d.b);
   real n[3] = {normal[0], normal[1], normal[2]}, first = 0, moved = REAL_MAX;
