@@ -19,6 +19,7 @@ from simengine.model.lengths import length_table
 from simengine.model.meshes import hull_table
 from simengine.model.pair_types import PAIR_SLOTS, PAIR_TYPES
 from simengine.model.pairs import POLYTOPE_WORDS, Candidate, can_lie, pair_table
+from simengine.model.rounds import round_table
 from simengine.model.rows import row_table
 from simengine.model.sensors import sensor_table
 from simengine.model.slopes import most_pieces, slope_table
@@ -79,7 +80,7 @@ def build_arrays(mj: mujoco.MjModel, pairs: list[Candidate], census: Census | No
     values |= slope_table(mj, values)
     values |= row_table(mj, values["cand_condim"], values["cand_geom1"], values["cand_geom2"])
     values["stat_meaninertia"] = mj.stat.meaninertia
-    values |= fluid_table(mj) | gravcomp_table(mj) | frame_table(mj)
+    values |= fluid_table(mj) | gravcomp_table(mj) | frame_table(mj) | round_table(mj)
     values["geom_hfieldid"] = geom_hfields(mj)
     for option in ("timestep", "gravity", "wind", "tolerance", "ls_tolerance", "noslip_tolerance", "impratio"):
         values[f"opt_{option}"] = getattr(mj.opt, option)

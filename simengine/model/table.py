@@ -14,7 +14,20 @@ from typing import NamedTuple
 # The sizes of a model; the integer header begins with them, in this order.
 SIZES: tuple[str, ...] = (
     *("nq", "nv", "nu", "na", "nbody", "njnt", "ngeom", "nsite", "ntendon", "nwrap", "npath", "nmocap", "ngravcomp"),
-    *("nlevel", "nroot", "ncand", "nspan", "nrun", "nslot", "nsearch", "nkept", "nkeptprism", "nprism"),
+    *(
+        "nlevel",
+        "nround",
+        "nheld",
+        "nroot",
+        "ncand",
+        "nspan",
+        "nrun",
+        "nslot",
+        "nsearch",
+        "nkept",
+        "nkeptprism",
+        "nprism",
+    ),
     *("npolytope",),
     *("ncluster", "nclustered", "nstill", "nmeeting", "nculled"),
     *("nlimit", "nmoment", "neq", "nfriction", "ntree"),
@@ -85,6 +98,9 @@ TABLE: tuple[TableField, ...] = (
     _i("root_body", "nroot", doc="derived: children of the world"),
     _i("level_adr", "nlevel+1", doc="derived: first entry of each tree level in level_body"),
     _i("level_body", "nbody", doc="derived: bodies except the world by depth; the last entry is unused"),
+    _i("round_adr", "nround+1", doc="derived: first entry of each round in round_body (simengine.model.rounds)"),
+    _i("round_body", "nheld", doc="derived: bodies of each round"),
+    _i("round_base", "nheld", doc="derived: the body above that each of them adds"),
     # joints and dofs
     _i("jnt_type", "njnt", doc="MuJoCo's mjtJoint"),
     _i("jnt_qposadr", "njnt", doc="first coordinate"),

@@ -58,10 +58,10 @@ DEVICE void kinematics_body(const Model& m, int body, const real* qpos, const re
   for (int i = 0; i < 4; ++i) xquat[4 * body + i] = quat[i];
 }
 
-#if LANES > 1
-// Lanes share the joints before and after the frames are found: what a joint turns by needs no parent, and nothing
-// waits for anchors and axes. Only what a body takes from its parent is done level by level, where few lanes have a
-// body. Each number sees the same operations as in kinematics_body.
+#if SIMENGINE_GPU
+// Lanes share the bodies and the joints. First each body has the frame that its parent or, if it has none, the world
+// sees; then rounds put it into the frames of the bodies above (simengine/model/rounds.py). Nothing waits for anchors
+// and axes, which come last.
 
 // How far joint j, not a free one, has turned, or in the first word, slid.
 DEVICE void joint_motion(const Model& m, int j, const real* qpos, real* motion) {
@@ -105,28 +105,37 @@ DEVICE void move_frame(const Model& m, int j, const real* motion, real* pos, rea
   for (int i = 0; i < 3; ++i) pos[i] = (anchor[i] + pos[i]) - arm[i];
 }
 
-// World frame of one body; the motion of joint j is in xanchor[j] and the first word of xaxis[j].
-DEVICE void moved_frame(const Model& m, int body, const real* qpos, const real* mocap_pos, const real* mocap_quat,
-                        const real* xanchor, const real* xaxis, real* xpos, real* xquat) {
+// Frame of a body in that of its parent, or in the world where a free joint or the caller gives it; the motion of joint
+// j is in xanchor[j] and the first word of xaxis[j].
+DEVICE void frame_in_parent(const Model& m, int body, const real* qpos, const real* mocap_pos, const real* mocap_quat,
+                            const real* xanchor, const real* xaxis, real* xpos, real* xquat) {
   const int jntadr = m.body_jntadr()[body], jntnum = m.body_jntnum()[body];
+  const int mocap = m.nmocap() ? m.body_mocapid()[body] : -1;
+  const bool free = jntnum && m.jnt_type()[jntadr] == JNT_FREE;
+  const real* q = qpos + (free ? m.jnt_qposadr()[jntadr] : 0);
+  const real* own_pos = free ? q : mocap >= 0 ? mocap_pos + 3 * mocap : m.body_pos() + 3 * body;
+  const real* own_quat = free ? q + 3 : mocap >= 0 ? mocap_quat + 4 * mocap : m.body_quat() + 4 * body;
   real pos[3], quat[4];
-  if (jntnum && m.jnt_type()[jntadr] == JNT_FREE) {
-    const real* q = qpos + m.jnt_qposadr()[jntadr];
-    for (int i = 0; i < 3; ++i) pos[i] = q[i];
-    for (int i = 0; i < 4; ++i) quat[i] = q[3 + i];
-  } else if (m.nmocap() && m.body_mocapid()[body] >= 0) {
-    const int id = m.body_mocapid()[body];
-    for (int i = 0; i < 3; ++i) pos[i] = mocap_pos[3 * id + i];
-    for (int i = 0; i < 4; ++i) quat[i] = mocap_quat[4 * id + i];
+  for (int i = 0; i < 3; ++i) pos[i] = own_pos[i];
+  for (int i = 0; i < 4; ++i) quat[i] = own_quat[i];
+  if (free || mocap >= 0) {
+    normalize4(quat);
   } else {
-    held_frame(m, body, xpos, xquat, pos, quat);
     ROLLED for (int j = jntadr; j < jntadr + jntnum; ++j) {
       const real motion[4] = {xanchor[3 * j], xanchor[3 * j + 1], xanchor[3 * j + 2], xaxis[3 * j]};
       move_frame(m, j, motion, pos, quat);
     }
   }
-  normalize4(quat);
   for (int i = 0; i < 3; ++i) xpos[3 * body + i] = pos[i];
+  for (int i = 0; i < 4; ++i) xquat[4 * body + i] = quat[i];
+}
+
+// Put the frame of a body, as another body sees it, into that of the other body.
+DEVICE void put_into(int body, int base, real* xpos, real* xquat) {
+  real pos[3], quat[4];
+  quat_rotate(pos, xquat + 4 * base, xpos + 3 * body);
+  quat_mul(quat, xquat + 4 * base, xquat + 4 * body);
+  for (int i = 0; i < 3; ++i) xpos[3 * body + i] = xpos[3 * base + i] + pos[i];
   for (int i = 0; i < 4; ++i) xquat[4 * body + i] = quat[i];
 }
 
@@ -151,12 +160,10 @@ DEVICE void joint_frame(const Model& m, int j, const real* qpos, const real* xpo
   quat_rotate(axis, quat, m.jnt_axis() + 3 * j);
   for (int i = 0; i < 3; ++i) anchor[i] += pos[i];
 }
-#endif
 
-// (2) body frames, parents before children, and (3) anchors and axes of joints
+// (2) body frames and (3) anchors and axes of joints
 DEVICE void body_frames(const Model& m, const real* qpos, const real* mocap_pos, const real* mocap_quat, real* xpos,
                         real* xquat, real* xanchor, real* xaxis) {
-#if LANES > 1
   LANE_FOR(j, m.njnt()) {
     if (m.jnt_type()[j] == JNT_FREE) continue;
     real motion[4] = {0, 0, 0, 0};
@@ -165,24 +172,33 @@ DEVICE void body_frames(const Model& m, const real* qpos, const real* mocap_pos,
     xaxis[3 * j] = motion[3];
   }
   lane_sync();
-#endif
-  ROLLED for (int level = 0; level < m.nlevel(); ++level) {
+  LANE_FOR(e, m.nbody() - 1) {
+    frame_in_parent(m, e + 1, qpos, mocap_pos, mocap_quat, xanchor, xaxis, xpos, xquat);
+  }
+  lane_sync();
+  ROLLED for (int round = 0; round < m.nround(); ++round) {
+    const int begin = m.round_adr()[round], end = m.round_adr()[round + 1];
+    LANE_FOR(k, end - begin) put_into(m.round_body()[begin + k], m.round_base()[begin + k], xpos, xquat);
+    lane_sync();
+  }
+  LANE_FOR(e, m.nbody() - 1) normalize4(xquat + 4 * (e + 1));
+  lane_sync();
+  LANE_FOR(j, m.njnt()) joint_frame(m, j, qpos, xpos, xquat, xanchor + 3 * j, xaxis + 3 * j);
+  lane_sync();
+}
+#else
+// (2) body frames, parents before children, and (3) anchors and axes of joints
+DEVICE void body_frames(const Model& m, const real* qpos, const real* mocap_pos, const real* mocap_quat, real* xpos,
+                        real* xquat, real* xanchor, real* xaxis) {
+  for (int level = 0; level < m.nlevel(); ++level) {
     const int begin = m.level_adr()[level], end = m.level_adr()[level + 1];
     LANE_FOR(k, end - begin) {
-      const int body = m.level_body()[begin + k];
-#if LANES > 1
-      moved_frame(m, body, qpos, mocap_pos, mocap_quat, xanchor, xaxis, xpos, xquat);
-#else
-      kinematics_body(m, body, qpos, mocap_pos, mocap_quat, xpos, xquat, xanchor, xaxis);
-#endif
+      kinematics_body(m, m.level_body()[begin + k], qpos, mocap_pos, mocap_quat, xpos, xquat, xanchor, xaxis);
     }
     lane_sync();
   }
-#if LANES > 1
-  LANE_FOR(j, m.njnt()) joint_frame(m, j, qpos, xpos, xquat, xanchor + 3 * j, xaxis + 3 * j);
-  lane_sync();
-#endif
 }
+#endif
 
 DEVICE void kinematics(const Model& m, const real* qpos, const real* mocap_pos, const real* mocap_quat, real* xpos,
                        real* xquat, real* xmat, real* xipos, real* ximat, real* xanchor, real* xaxis, real* geom_xpos,

@@ -1,5 +1,5 @@
-// Sums along kinematic trees, with one lane per tree and component, or per dof. The bodies of a tree are consecutive,
-// parents before children, so a lane that walks them needs no results of other lanes and no barrier.
+// Sums along kinematic trees. The bodies of a tree are consecutive, parents before children, so a lane that walks them
+// for one component needs no results of other lanes and no barrier.
 #pragma once
 
 // x[body][width] becomes the sum over the body's subtree; the entry of the world body is not changed.
@@ -26,6 +26,31 @@ DEVICE void sum_subtrees(const Model& m, real* x, int width) {
 
 // x[body] = x[parent] + sum over the body's dofs of axis[dof] qvel[dof], all spatial vectors; x of the world body is
 // (0, lift).
+#if SIMENGINE_GPU
+// Lanes share the bodies: each body has its own part first, and rounds add those of the bodies above
+// (simengine/model/rounds.py).
+DEVICE void sum_branches(const Model& m, const real* axis, const real* qvel, const real* lift, real* x) {
+  LANE_FOR(b, m.nbody()) {
+    const int dofadr = m.body_dofadr()[b], dofnum = m.body_dofnum()[b];
+    const bool lifted = b == 0 || m.body_parentid()[b] == 0;
+    real sum[6] = {0, 0, 0, 0, 0, 0};
+    for (int i = 0; i < 3; ++i) sum[3 + i] = lifted ? lift[i] : R(0.0);
+    ROLLED for (int v = dofadr; v < dofadr + dofnum; ++v) {
+      for (int i = 0; i < 6; ++i) sum[i] = fma_(axis[6 * v + i], qvel[v], sum[i]);
+    }
+    for (int i = 0; i < 6; ++i) x[6 * b + i] = sum[i];
+  }
+  lane_sync();
+  ROLLED for (int round = 0; round < m.nround(); ++round) {
+    const int begin = m.round_adr()[round], end = m.round_adr()[round + 1];
+    LANE_FOR(k, end - begin) {
+      const int b = m.round_body()[begin + k], base = m.round_base()[begin + k];
+      for (int i = 0; i < 6; ++i) x[6 * b + i] += x[6 * base + i];
+    }
+    lane_sync();
+  }
+}
+#else
 DEVICE void sum_branches(const Model& m, const real* axis, const real* qvel, const real* lift, real* x) {
   LANE_FOR(i, 6) x[i] = i < 3 ? R(0.0) : lift[i - 3];
   LANE_FOR(e, 6 * m.nroot()) {
@@ -39,6 +64,7 @@ DEVICE void sum_branches(const Model& m, const real* axis, const real* qvel, con
   }
   lane_sync();
 }
+#endif
 
 // Does a dof turn bodies? The others are slides, and the translations of free joints.
 DEVICE bool turns_bodies(const Model& m, int v) {
