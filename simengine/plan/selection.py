@@ -69,6 +69,10 @@ MOST_PAIRS_IN_EIGHT = 512
 """Up to so many candidate pairs, eight lanes count the contacts of a world of a large batch. With more, they would look
 at bounds for longer than a warp takes for the pairs that are near."""
 
+FEWEST_PAIRS_LISTED = 192
+"""From so many candidate pairs on, of which none needs a search, kernels of a large batch list those of a world that are
+near, and then count the contacts of one pair of any world in each lane."""
+
 GROUPS_OF_SEARCHES = 2**16
 """About so many groups of lanes keep a GPU busy with searches."""
 
@@ -252,7 +256,13 @@ class Selection:
     @property
     def _searches_apart(self) -> bool:
         """Whether kernels of their own list and search pairs."""
-        return self.culls or self.model.nsearch > 0 or self.spreads_prisms
+        return self.culls or self.model.nsearch > 0 or self.spreads_prisms or self._counts_any_world
+
+    @property
+    def _counts_any_world(self) -> bool:
+        """Whether lanes count contacts of any world, though no pair needs a search."""
+        many = self.spreads_searches and self.worlds > MERGED_WORLDS and self.model.general_position
+        return many and not self.model.finds_pairs and self.model.ncand >= FEWEST_PAIRS_LISTED
 
     @property
     def spreads_prisms(self) -> bool:

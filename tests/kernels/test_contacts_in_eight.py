@@ -40,3 +40,11 @@ def test_eight_lanes_find_the_contacts_that_a_warp_does(name: str, monkeypatch: 
     assert counting == (name == "heap"), "models of light pairs alone count them with the positions"
     assert any(call.endswith("_in_eight") for call in calls)
     assert many == few
+
+
+def test_lanes_count_contacts_of_any_world_where_no_pair_needs_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    few, _ = stepped(MODELS["heap"], WORLDS, monkeypatch)
+    monkeypatch.setattr(selection, "FEWEST_PAIRS_LISTED", 1)
+    many, calls = stepped(MODELS["heap"], 0, monkeypatch)
+    assert any(call.startswith("count_near") for call in calls)
+    assert many == few
