@@ -26,6 +26,7 @@ from simengine.model.springs import has_polynomials
 from simengine.model.support import INTEGRATORS, unsupported_features
 from simengine.model.table import TABLE, resolve
 
+_MOST_IN_REGISTERS = 64
 _MOST_IN_JAX = 20000  # candidate pairs: each has slots for its contacts, whether it touches or not
 _SOLVERS = {
     int(mujoco.mjtSolver.mjSOL_PGS): "solve_pgs",
@@ -135,6 +136,16 @@ class ModelTable:
     def check_precision(self, dtype: str) -> None:
         """Raise ModelError if a precision, "float32" or "float64", cannot hold the model's numbers."""
         check_precision(self.name, self.mj, self.arrays, dtype)
+
+    @property
+    def damps_single_dofs(self) -> bool:
+        """Whether the derivative of the smooth forces by the velocity is diagonal but for Coriolis forces.
+
+        Each damper and actuator then acts on one dof. It says so of models whose matrices are in registers of a GPU.
+        """
+        single = bool((np.diff(self.arrays["moment_rowadr"]) <= 1).all())
+        damped = self.ntendon or self.has_fluid or self.has_adhesion
+        return single and not damped and not self.has_islands and self.nv <= _MOST_IN_REGISTERS
 
     def senses(self, part: str) -> bool:
         """Whether a sensor is measured in a part of an evaluation, a key of `SENSORS`."""

@@ -16,6 +16,7 @@ from simengine.physics.collision.collision import (
 from simengine.physics.constraints.constraint import CONSTRAINT
 from simengine.physics.constraints.constraint_general import CONSTRAINT_GENERAL
 from simengine.physics.dynamics.unconstrained import UNCONSTRAINED
+from simengine.physics.integration.implicitfast_diagonal import IMPLICITFAST_DIAGONAL
 from simengine.physics.kinematics.com_pos import COM_POS
 from simengine.physics.kinematics.guard import GUARD
 from simengine.physics.kinematics.kinematics import KINEMATICS, KINEMATICS_OF_MANY
@@ -135,6 +136,7 @@ POSES_SITES = replace(
     stages=tuple(stage for stage in POSES_GENERAL.stages if stage is not TENDON),
 )
 ACTIVATION_KERNEL = Kernel("activation", (ACTIVATION,))
+DIAGONAL_KERNEL = Kernel("implicitfast_diagonal", (IMPLICITFAST_DIAGONAL,), min_blocks_per_multiprocessor=6)
 NOSLIP_KERNEL = Kernel("noslip", (NOSLIP,), min_blocks_per_multiprocessor=6)
 POST = Kernel("rne_post", (RNE_POST,))
 POST_GENERAL = Kernel("rne_post_general", (RNE_POST_GENERAL,))
@@ -300,4 +302,5 @@ def step_kernels(integrator: str, solver: str = SOLVE_NEWTON_UNILATERAL.name) ->
         SENSE_DISTANCE,
         SENSE_FORCES,
         *integrate(integrator, solver),
+        *((DIAGONAL_KERNEL,) if integrator == "implicitfast" else ()),
     )

@@ -105,6 +105,7 @@ class Selection:
         rows_apart: whether rows may have a kernel of their own before that of the solver.
         leaves_out_cones: whether kernels lack the code for elliptic cones if the model has none.
         by_stages: whether each stage has a kernel of its own.
+        in_lanes: whether lanes of a GPU share a world.
     """
 
     model: ModelTable
@@ -127,6 +128,7 @@ class Selection:
     rows_apart: bool = False
     leaves_out_cones: bool = False
     by_stages: bool = False
+    in_lanes: bool = False
 
     @property
     def merged(self) -> bool:
@@ -393,6 +395,8 @@ class Selection:
     def integration(self) -> tuple[Kernel, ...]:
         """The kernel of the integrator, unless it is fused with the solver."""
         model = self.model
+        if self.in_lanes and self.integrator == "implicitfast" and model.damps_single_dofs:
+            return (catalogue.DIAGONAL_KERNEL,)
         by_blocks, whole = island_integrator, catalogue.integrate
         kernels = by_blocks(self.integrator) if model.has_islands else whole(self.integrator, model.solver)
         return tuple(map(integrator_in_tiles, kernels)) if self.tiles and integrates_in_tiles(model) else kernels

@@ -182,7 +182,8 @@ class StepPlan:
         culls = spreads and model.nmeeting > 0 and not model.finds_pairs and not works_in_blocks(model)
         counts = by_block, spreads, by_warp, culls
         lengths = self._has_lengths_by_block
-        return matrix, warp, block, dual, tiles, branches, lengths, warps, *counts, spreads, spreads, by_stages
+        of_stages = by_stages, self.backend.name == "cuda"
+        return matrix, warp, block, dual, tiles, branches, lengths, warps, *counts, spreads, spreads, *of_stages
 
     @property
     def _has_lengths_by_block(self) -> bool:

@@ -53,7 +53,9 @@ DEVICE void lane_solve_of(real* x, const real* L) {
   }
   UNROLLED for (int i = 0; i < N; ++i) x[i] = y[i];
 }
+#endif
 
+#ifndef TILE
 // lu_solve of a block of N dofs in the registers of one lane; A is not changed.
 template <int N>
 DEVICE void lane_lu_solve(real* x, const real* A) {
