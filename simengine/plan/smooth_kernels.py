@@ -65,7 +65,7 @@ SMOOTH_GENERAL = Kernel(
     ),
     direct=frozenset({"actuator_moment"}),
     preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),
-    min_blocks_per_multiprocessor=2,
+    min_blocks_per_multiprocessor=8,
 )
 # Many actuators have a kernel of their own, in which a block works on each world.
 ACTUATORS_BY_BLOCK = Kernel(

@@ -116,8 +116,12 @@ SOLVERS: dict[str, Stage] = {
 }
 
 
+_BLOCKS_OF_IMPLICITFAST = 5  # of 128 threads on a multiprocessor; with six, a thread's registers would spill
+
+
 @cache
 def single(stage: Stage) -> Kernel:
     """The kernel of one stage alone, which stores every field that it writes."""
     unit = "column" if stage in (SCAN, SCAN_ISLANDS) else "world"
-    return Kernel(f"only_{stage.name}", (stage,), unit=unit)
+    blocks = _BLOCKS_OF_IMPLICITFAST if stage is IMPLICITFAST else 1
+    return Kernel(f"only_{stage.name}", (stage,), unit=unit, min_blocks_per_multiprocessor=blocks)
