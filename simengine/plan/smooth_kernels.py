@@ -25,16 +25,17 @@ from simengine.physics.tendons.tendon_passive import TENDON_PASSIVE
 from simengine.physics.tendons.tendon_velocity import TENDON_VELOCITY
 from simengine.plan.stages import single
 
+# Forces come first, so that the inertia and its factor take the place of what they work with.
 SMOOTH = Kernel(
     "smooth",
-    (CRB, FACTOR_M, COM_VEL, PASSIVE, RNE, ACTUATION, ACCELERATION),
+    (COM_VEL, PASSIVE, RNE, ACTUATION, CRB, FACTOR_M, ACCELERATION),
     direct=frozenset(),
     preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),
     min_blocks_per_multiprocessor=8,
 )
 SMOOTH_FLUID = Kernel(
     "smooth_fluid",
-    (CRB, FACTOR_M, COM_VEL, PASSIVE, FLUID, RNE, ACTUATION, ACCELERATION),
+    (COM_VEL, PASSIVE, FLUID, RNE, ACTUATION, CRB, FACTOR_M, ACCELERATION),
     direct=frozenset(),
     preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),
     min_blocks_per_multiprocessor=8,
@@ -60,8 +61,8 @@ FORCES, FORCES_FLUID = (
 SMOOTH_GENERAL = Kernel(
     "smooth_general",
     (
-        *(CRB_GENERAL, FACTOR_M, COM_VEL, PASSIVE_GENERAL, TENDON_VELOCITY, TENDON_PASSIVE, FLUID_GENERAL, RNE),
-        *(TRANSMISSION, ACTUATION_GENERAL, GRAVCOMP, ACCELERATION),
+        *(COM_VEL, PASSIVE_GENERAL, TENDON_VELOCITY, TENDON_PASSIVE, FLUID_GENERAL, RNE, TRANSMISSION),
+        *(ACTUATION_GENERAL, GRAVCOMP, CRB_GENERAL, FACTOR_M, ACCELERATION),
     ),
     direct=frozenset({"actuator_moment"}),
     preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),

@@ -8,6 +8,7 @@ CRB_GENERAL = Stage(
     of=("crb",),
     reads=("xipos", "ximat", "xanchor", "cinert", "cdof"),
     writes=("crb", "qM"),
+    in_place=(("cinert", "crb"),),
     flops=300,
     jax="crb_general_jax:crb_general",
 )

@@ -6,7 +6,7 @@ RNE = Stage(
     name="rne",
     reads=("qvel", "cinert", "cdof", "cvel", "cdof_dot"),
     writes=("qfrc_bias",),
-    scratch=(("cacc", ("nbody", 6)), ("cfrc", ("nbody", 6))),
+    scratch=(("cacc", ("nbody", 6)),),
     flops=150,
     jax="rne_jax:rne",
 )
