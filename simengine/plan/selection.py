@@ -48,6 +48,10 @@ MOST_DOFS_OF_ONE_KERNEL = 40
 MOST_WORLDS_OF_ONE_KERNEL = 16384
 """It does so for up to this many worlds of more dofs, too: 32,768 worlds take less time with two kernels."""
 
+FEWEST_GEOMS_IN_MEMORY = 64
+"""From so many geoms on, a large batch has their frames in memory from the start: they would fill the memory that lanes
+share."""
+
 SPREAD_WORLDS = 512
 """Up to this many worlds, a GPU has lanes to spare for searches, and warps for a world each in a solver."""
 
@@ -213,10 +217,7 @@ class Selection:
             poses = catalogue.POSES_SITES if self._reads_sites else catalogue.POSES
             return (poses, catalogue.TENDONS_BY_BLOCK, *counts)
         if self._searches_apart and not works_in_blocks(self.model):
-            poses = self._poses
-            if self.culls and not self.model.has_islands:
-                poses = catalogue.with_geoms_in_memory(poses)
-            return (*self._fitting(poses), *self._searches)
+            return (*self._fitting(self._poses), *self._searches)
         if self.counts_by_warp and general and not works_in_blocks(self.model):
             return (*self._fitting(self._poses), contact_kernels.COUNTING_BY_WARP)
         if self.in_eight and general and 0 < self.model.ncand <= MOST_PAIRS_IN_EIGHT:
@@ -228,7 +229,10 @@ class Selection:
     @property
     def _poses(self) -> Kernel:
         """The kernel of positions alone. Without sites and tendons it has half of the code, and less scratch."""
-        return catalogue.poses(self._reads_sites or self.model.ntendon > 0, self._reads_sites)
+        poses = catalogue.poses(self._reads_sites or self.model.ntendon > 0, self._reads_sites)
+        large = self.spreads_searches and self.worlds > MERGED_WORLDS and self.model.ngeom >= FEWEST_GEOMS_IN_MEMORY
+        many = (self.culls or large) and not self.model.has_islands
+        return catalogue.with_geoms_in_memory(poses) if many else poses
 
     @property
     def _searches(self) -> tuple[Kernel, ...]:
