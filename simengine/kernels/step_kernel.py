@@ -7,7 +7,7 @@ of one phase must not conflict by the declarations of their stages. A window app
 
     phase    team 0                 team 1           team 2        team 3
     1        kinematics, com_pos    guard
-    2        com_vel, rne           crb, factor_m    contacts      passive, actuation
+    2        com_vel, rne           crb              contacts      passive, actuation
     3        acceleration                            constraint
     4        solve, integrator
 
@@ -31,9 +31,8 @@ from simengine.model.table import resolve
 from simengine.physics.actuation.actuation import ACTUATION
 from simengine.physics.collision.contacts import CONTACTS, CONTACTS_PLAIN
 from simengine.physics.constraints.constraint import CONSTRAINT
-from simengine.physics.dynamics.acceleration import ACCELERATION
+from simengine.physics.dynamics.acceleration import ACCELERATION_WIDE
 from simengine.physics.dynamics.crb import CRB
-from simengine.physics.dynamics.factor_m import FACTOR_M
 from simengine.physics.dynamics.rne import RNE
 from simengine.physics.integration.euler import EULER
 from simengine.physics.integration.rk4 import RK4
@@ -160,8 +159,8 @@ def _step_kernel(integrator: Stage, fluid: bool, plain: bool) -> StepKernel:
     forces: Track = (ACTUATION,) if fluid else (PASSIVE, ACTUATION)
     phases: tuple[Phase, ...] = (
         ((KINEMATICS, COM_POS), (GUARD,)),
-        (motion, (CRB, FACTOR_M), (CONTACTS_PLAIN if plain else CONTACTS,), forces),
-        ((ACCELERATION,), (), (CONSTRAINT,)),
+        (motion, (CRB,), (CONTACTS_PLAIN if plain else CONTACTS,), forces),
+        ((ACCELERATION_WIDE,), (), (CONSTRAINT,)),
         ((SOLVE_NEWTON_UNILATERAL, integrator),),
     )
     stages = tuple(stage for phase in phases for track in phase for stage in track)

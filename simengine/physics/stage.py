@@ -28,7 +28,7 @@ class Form(StrEnum):
     BLOCKS = "blocks"
     """Worlds that are solved island by island, whose inertia is stored by blocks of dofs."""
     WIDE = "wide"
-    """Worlds of 33 to 64 dofs whose matrices are in registers, two rows in a lane."""
+    """Worlds whose matrices are in registers of a GPU, from 33 dofs on two rows in a lane."""
     BRANCHES = "branches"
     """Worlds of more than 64 dofs whose matrices have entries along the branches of trees."""
     LARGE = "large"

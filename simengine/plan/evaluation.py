@@ -201,7 +201,8 @@ def _in_variant(selection: Selection, item: Launch | Await) -> Launch | Await:
     kernel = in_tiles(item.kernel) if selection.solves_tiled else item.kernel
     kernel = without_cones(kernel) if selection.without_cones else kernel
     rows = (selection.matrix_rows, selection.dual_rows, selection.branches)
-    chosen = variant_for(selection.model, kernel, *rows, prisms=selection.spreads_prisms)
+    kinds = {"prisms": selection.spreads_prisms, "eliminates": selection.eliminates}
+    chosen = variant_for(selection.model, kernel, *rows, **kinds)
     return item._replace(kernel=by_block(chosen) if selection.spreads_islands else chosen)
 
 

@@ -312,7 +312,13 @@ class Selection:
     @property
     def _unfactored(self) -> bool:
         """Whether the acceleration needs no factor of the inertia: its matrix is along branches, or in registers."""
-        return self.branches or (self.matrix_rows > 0 and not keeps_factor(self.model))
+        return self.branches or self.eliminates
+
+    @property
+    def eliminates(self) -> bool:
+        """Whether lanes eliminate the inertia in registers, where nobody but the acceleration reads a factor of it."""
+        fits = self.in_lanes and not self.model.has_islands and self.model.nv <= LANE_CLASSES[-1]
+        return (fits or self.matrix_rows > 0) and not keeps_factor(self.model)
 
     @property
     def spreads_islands(self) -> bool:
@@ -331,7 +337,7 @@ class Selection:
 
         Where launches are merged, the two run at once. In worlds of many dofs each has less scratch than both in one.
         """
-        return self.merged or self._unfactored
+        return self.merged or self.branches or (self.eliminates and self.matrix_rows > 0)
 
     def _smooth(self) -> tuple[Kernel, ...]:
         model = self.model

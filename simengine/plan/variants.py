@@ -267,6 +267,7 @@ def variant_for(
     dual_rows: int = 0,
     branches: bool = False,
     prisms: bool = False,
+    eliminates: bool = False,
 ) -> Kernel:
     """The kernel, or its variant where the model needs one; all that a step launches has been through here.
 
@@ -277,13 +278,13 @@ def variant_for(
         dual_rows: as in `with_dual_rows`.
         branches: whether matrices are `along_branches`.
         prisms: whether kernels of their own count contacts with height fields.
+        eliminates: whether the inertia is eliminated in registers, without its factor.
     """
     chosen = with_contact_parameters(kernel) if model.finds_pairs else kernel
     chosen = without_kinds(chosen, model.nhfield > 0 and not prisms, model.nsearch > 0)
     chosen = chosen if model.opt_cone == _ELLIPTIC else for_pyramids(chosen)
     chosen = with_dual_rows(with_face_capacity(chosen, model.face_corners), dual_rows)
-    if matrix_rows and not keeps_factor(model):
-        chosen = without_factor(chosen)
+    chosen = without_factor(chosen) if eliminates else chosen
     return along_branches(chosen) if branches else with_matrix_rows(chosen, matrix_rows)
 
 
@@ -320,6 +321,12 @@ def with_wide_matrices(sizes: tuple[int, ...] = MATRIX_SIZES) -> tuple[Kernel, .
     launched = (form for k in several for form in (k, with_jacobian_in_memory(k), without_factor(k)))
     kernels = {k.name: k for k in launched if k.solves_symmetric}
     return tuple(with_matrix_rows(kernel, size) for size in sizes for kernel in kernels.values())
+
+
+def with_inertia_eliminated() -> tuple[Kernel, ...]:
+    """Every variant for up to 32 dofs in which lanes eliminate the inertia, a row in each of them."""
+    launched = (*catalogue.step_kernels(""), catalogue.single(ACCELERATION))
+    return tuple(dict.fromkeys(lean for kernel in launched if (lean := without_factor(kernel)) != kernel))
 
 
 def with_warps() -> tuple[Kernel, ...]:

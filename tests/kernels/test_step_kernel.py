@@ -9,7 +9,7 @@ import pytest
 from simengine import load_model
 from simengine.kernels.step_codegen import step_parameters, step_source
 from simengine.kernels.step_kernel import STEP_KERNELS, StepKernel
-from simengine.physics.dynamics.acceleration import ACCELERATION
+from simengine.physics.dynamics.acceleration import ACCELERATION_WIDE
 from simengine.physics.dynamics.crb import CRB
 from simengine.physics.dynamics.factor_m import FACTOR_M
 from simengine.physics.dynamics.rne import RNE
@@ -81,5 +81,5 @@ def test_the_source_calls_every_stage_once(kernel: StepKernel) -> None:
 
 def test_an_acceleration_waits_for_what_it_adds_up() -> None:
     for kernel in STEP_KERNELS:
-        phase = next(k for k, tracks in enumerate(kernel.phases) if any(ACCELERATION in track for track in tracks))
+        phase = next(k for k, tracks in enumerate(kernel.phases) if any(ACCELERATION_WIDE in track for track in tracks))
         assert phase == 2

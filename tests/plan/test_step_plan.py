@@ -121,8 +121,8 @@ def test_forms_follow_from_the_model() -> None:
         plan = on_gpu(name, 8192, emission="counted")
         return {stage.form for kernel in plan.kernels(NOTHING) for stage in kernel.stages}
 
-    assert forms("ant") == {None}
-    assert forms("ropes") == {None, Form.GENERAL}
+    assert forms("ant") == {None, Form.WIDE}
+    assert forms("ropes") == {None, Form.GENERAL, Form.WIDE}
     assert {Form.BLOCKS, Form.LARGE} <= forms("heap")
 
 

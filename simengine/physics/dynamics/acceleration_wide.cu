@@ -1,5 +1,5 @@
-// Smooth forces and the acceleration they give, for an inertia that is eliminated in registers, two rows in a lane
-// (wide.cuh), without its factor; see acceleration.cu.
+// Smooth forces and the acceleration they give, for an inertia that is eliminated in registers, without its factor: with
+// a row in each lane, or with two (wide.cuh); see acceleration.cu.
 
 DEVICE void acceleration_wide(const Model& m, const real* qfrc_applied, const real* xfrc_applied, const real* xipos,
                               const real* subtree_com, const real* cdof, const real* qfrc_passive,
@@ -12,5 +12,19 @@ DEVICE void acceleration_wide(const Model& m, const real* qfrc_applied, const re
   const auto no_cone = [](int, int) { return R(0.0); };
   wide_solve_rows(m.column, qacc_smooth, qM, (const real*)0, R(0.0), 0, (const real*)0, no_row, no_cone, qacc_smooth,
                   (real*)0, R(0.0), beyond, m.nv());
+#elif ONE_ROW_A_LANE
+  const int i = lane(), n = m.nv();
+  real h[LANES];
+  // by symmetry a lane reads a column, so that neighbouring lanes read neighbouring words
+#pragma unroll
+  for (int j = 0; j < LANES; ++j) h[j] = i < n && j < n ? qM[j * n + i] : R(0.0);
+  reg_pad(h, n);
+  const real solved = reg_solve(h, i < n ? qacc_smooth[i] : R(0.0), n, m.column);
+  lane_sync();
+  if (i < n) qacc_smooth[i] = solved;
+  lane_sync();
+#else
+  chol_factor(m, beyond, qM, m.nv());
+  chol_solve(qacc_smooth, beyond, m.nv());
 #endif
 }
