@@ -9,9 +9,11 @@ from simengine.emission.store import GroupStore
 from simengine_scheduler import KernelCall
 
 _FINER = 512  # units beyond which there are four sizes between two powers of two
+_WARP = 32  # lanes; groups of so many at most are a call of no fewer units than
+_FEWEST = 64  # these, since they fill a small part of a GPU and end at once where there is no unit
 
 
-def rounded(units: int, most: int | None) -> int:
+def rounded(units: int, most: int | None, least: int = 1) -> int:
     """A number of units that is at least `units`, of which there are few, so that calls for it come again.
 
     It is a power of two, and beyond 512 one of four steps between two. Groups of lanes without a unit end at once.
@@ -19,13 +21,16 @@ def rounded(units: int, most: int | None) -> int:
     Args:
         units: how many there are, at least 1.
         most: the largest number that there may be; None if it is not known.
+        least: the smallest number of a call.
     """
-    up = rounded_alike(units)[-1]
+    up = rounded_alike(units, least)[-1]
     return up if most is None else min(up, most)
 
 
-def rounded_alike(units: int) -> range:
+def rounded_alike(units: int, least: int = 1) -> range:
     """The numbers of units that are rounded to the same number, which is the last of them."""
+    if units <= least:
+        return range(1, least + 1)
     if units > _FINER:
         step = 1 << (units - 1).bit_length() - 3
         up = -(-units // step) * step
@@ -40,7 +45,7 @@ class SizedCall:
     Several groups of lanes work on a unit if it has `parts`. There are at most `most` units, if that is known.
     """
 
-    __slots__ = ("_by_units", "_extent", "_most", "_packed", "_parts", "_store", "call")
+    __slots__ = ("_by_units", "_extent", "_least", "_most", "_packed", "_parts", "_store", "call")
 
     def __init__(
         self,
@@ -53,6 +58,7 @@ class SizedCall:
     ):
         self.call = call
         self._most = most
+        self._least = _FEWEST if extent.lanes * parts <= _WARP else 1
         self._parts = parts
         self._store = store
         self._extent = extent
@@ -75,8 +81,8 @@ class SizedCall:
 
         Numbers that are close have the same call, so that an executor may keep graphs of what varies.
         """
-        return self.sized(rounded(units, self._most))
+        return self.sized(rounded(units, self._most, self._least))
 
     def alike(self, units: int) -> range:
         """The numbers that have the same call as `units` when they are counted."""
-        return rounded_alike(units)
+        return rounded_alike(units, self._least)

@@ -107,15 +107,18 @@ def test_counts_that_are_close_have_the_same_call() -> None:
     few = [rounded(units, 100) for units in range(1, 101)]
     assert all(units <= up <= 100 for units, up in enumerate(few, 1))
     assert sorted(set(few)) == [1, 2, 4, 8, 16, 32, 64, 100]
+    assert sorted({rounded(units, 100, 64) for units in range(1, 101)}) == [64, 100]
+    assert rounded(1, 20, 64) == 20
     large = [rounded(units, None) for units in range(513, 100_000)]
     assert all(units <= up < 1.25 * units for units, up in enumerate(large, 513))
     assert len(set(large)) < 40
 
 
-def test_all_counts_that_have_the_same_call_are_told_at_once() -> None:
-    sizes = {units: rounded(units, None) for units in range(1, 5000)}
+@pytest.mark.parametrize("least", [1, 64])
+def test_all_counts_that_have_the_same_call_are_told_at_once(least: int) -> None:
+    sizes = {units: rounded(units, None, least) for units in range(1, 5000)}
     for units, up in sizes.items():
-        alike = rounded_alike(units)
+        alike = rounded_alike(units, least)
         assert units in alike
         assert [sizes.get(other, up) for other in alike] == [up] * len(alike)
-        assert sizes.get(alike.start - 1) != up != rounded(alike.stop, None)
+        assert sizes.get(alike.start - 1) != up != rounded(alike.stop, None, least)
