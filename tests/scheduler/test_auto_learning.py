@@ -134,3 +134,20 @@ def test_a_candidate_that_is_fast_only_between_graphs_is_judged_by_all_its_turns
     executor, made = of(clock, steady=1e-3, uneven=(Uneven, 0.8e-3))
     settled(executor)
     assert executor.executor is made["steady"]
+
+
+def test_one_turn_that_was_disturbed_is_not_held_against_a_candidate_that_makes_graphs(clock: Clock) -> None:
+    class Disturbed(Slow):
+        """Makes a graph now and then, which takes little time. Another program once takes its processor."""
+
+        @property
+        def built(self) -> int:
+            return self.ran // 8
+
+        def run(self, emitters: Any) -> Any:
+            self.clock.now += 50e-3 if self.ran == 18 else 0.0
+            return super().run(emitters)
+
+    executor, made = of(clock, steady=1e-3, disturbed=(Disturbed, 0.8e-3))
+    settled(executor)
+    assert executor.executor is made["disturbed"]
