@@ -9,11 +9,12 @@ import pytest
 
 from simengine_scheduler.native import issuer
 from simengine_scheduler.native.compiling import build
+from simengine_scheduler.native.issuer import OF_ISSUER
 
 FOLDER = Path(issuer.__file__).parent
 PROGRAM = Path(__file__).parent / "native" / "issue_on_threads.cpp"
 OF_PIECES = ("pieces.h", "learning.h", "apart.h", "held.h")
-HEADERS = ("issuer.h", *OF_PIECES, "plans.h", "programs.h", "streams.h", "hazards.h", "driver_calls.h")
+HEADERS = (*OF_ISSUER, *OF_PIECES, "programs.h")
 SOURCES = [PROGRAM, *(FOLDER / name for name in HEADERS)]
 
 

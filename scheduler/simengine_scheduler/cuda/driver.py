@@ -27,7 +27,8 @@ _FAULTS = frozenset({700, 702, 709, 710, 714, 715, 716, 717, 718, 719})
 def _cuda_functions() -> Functions | None:
     launching = ("cuLaunchKernel", "cuEventRecord", "cuStreamWaitEvent", "cuEventQuery")
     building = ("cuGraphCreate", "cuGraphAddKernelNode_v2", "cuGraphInstantiateWithFlags", "cuGraphDestroy")
-    names = (*launching, "cuGraphLaunch", "cuGraphNodeSetEnabled", *building)
+    contexts = ("cuCtxGetCurrent", "cuCtxSetCurrent")
+    names = (*launching, "cuGraphLaunch", "cuGraphNodeSetEnabled", *contexts, *building)
     try:
         library = ctypes.CDLL("libcuda.so.1")
         return Functions(*(ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in names))

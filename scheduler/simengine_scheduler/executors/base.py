@@ -119,6 +119,9 @@ class Options:
         pieces: whether `streams` launches runs of calls that come again and again as kept graphs, where compiled code
             issues calls, waits are on the device, and nothing is recorded. It keeps up to 16 of them for each of
             `graphs`.
+        launchers: how many threads make the driver's calls of `streams` where compiled code issues them on CUDA, so
+            that these calls take place beside each other, and beside the search for hazards; by default 0 to 3, by the
+            number of cores. With 0 the calling thread makes them. A thread that has nothing to do for 2 ms sleeps.
         driver: replaces CUDA, for example by a fake device.
         candidates: the executors that `auto` chooses from, such as "threads+serial", the likeliest first; by default
             those that suit option `device`. "polling" is `streams` with completion by polling, and chains.
@@ -153,6 +156,7 @@ class Options:
     keep: Callable[[str, Callable[[], bytes]], bytes] | None = None
     compiled: bool = True
     pieces: bool = True
+    launchers: int | None = None
     driver: Driver | None = None
     candidates: str = ""
     model: str = "streams"
@@ -163,6 +167,8 @@ class Options:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"executor option {name}={value} is too small; give at least 1")
+        if self.launchers is not None and self.launchers < 0:
+            raise ValueError(f"executor option launchers={self.launchers} is no number of threads; give at least 0")
         if not self.watchdog > 0:
             raise ValueError(f"executor option watchdog={self.watchdog} is no time to wait; give more than 0 seconds")
         if self.patience is not None and not self.patience > 0:

@@ -30,10 +30,12 @@ from ..native.issuer import Issuer, Outcome
 from .base import Options
 from .cuda import CudaRun
 from .numbering import Numbering, make_numbering
+from .processors import processors_of_quota
 
 _FEW_CALLS = 16_384  # so many known calls are forgotten if most of them came once, since more than these fill caches
 _MOST_CALLS = 131_072  # at so many all are forgotten in any case
 _SELDOM = 8  # runs between which calls may be forgotten
+_LAUNCHERS = ((12, 3), (8, 2), (6, 1), (0, 0))  # from so many cores on, so many threads make the driver's calls
 _BY_POLICY = {"follow": follow, "least_loaded": least_loaded, "round_robin": round_robin}
 
 
@@ -143,12 +145,20 @@ def make_compiled(
     policy = options.stream_policy if options.stream_policy in _BY_POLICY else "follow"
     try:
         polling = options.completion == "polling"
-        issuer = Issuer(functions, options.streams, options.window, policy, polling, options.chains)
+        threads = _launchers(options) if conflicts is not None and functions.set_context else 0
+        issuer = Issuer(functions, options.streams, options.window, policy, polling, options.chains, threads)
     except RuntimeError as error:
         if compiling.compiler() is not None:
             warnings.warn(f"Python issues calls, which is slower than compiled code: {error}", stacklevel=2)
         return None
     return CompiledCalls(issuer, conflicts, 16 * options.graphs)
+
+
+def _launchers(options: Options) -> int:
+    """How many threads make the driver's calls: none where the program's own threads would have too few cores."""
+    if options.launchers is not None:
+        return options.launchers
+    return next(threads for cores, threads in _LAUNCHERS if processors_of_quota() >= cores)
 
 
 def together(feeder: Feeder) -> int:

@@ -11,12 +11,25 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from threading import Thread
+
+_QUOTA = Path("/sys/fs/cgroup/cpu.max")  # of Linux: the time in each period that a container may use, and the period
 
 
 def usable_processors() -> int:
     """The number of processors that this process may use, which a container or `taskset` may have lowered."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def processors_of_quota() -> int:
+    """The number of processors that this process may keep busy, which a container's quota may have lowered, too."""
+    usable = usable_processors()
+    try:
+        quota, period = map(int, _QUOTA.read_text().split())
+    except (OSError, ValueError):  # there is no such file, or no limit, which it calls "max"
+        return usable
+    return max(1, min(usable, quota // period))
 
 
 class Processors:

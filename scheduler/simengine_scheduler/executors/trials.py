@@ -92,8 +92,8 @@ class Candidate:
     def typical(self) -> float:
         """The mean of the better half of its latest turns [s], because other programs disturb some.
 
-        If graphs are made in them again and again, it is the mean of all of them but the worst of five, since those turns
-        are no better than what will follow. A single candidate has no turns, and its time is 0.
+        If graphs are made in them again and again, it is the mean of all of them but the worst of five, since those
+        turns are no better than what will follow. A single candidate has no turns, and its time is 0.
         """
         latest = sorted(self.times[-(_ROUNDS if any(self.made) else _CLOSE_ROUNDS) :])
         few = len(latest) - len(latest) // _ROUNDS if any(self.made[-_CLEAN:]) else (len(latest) + 1) // 2

@@ -12,6 +12,8 @@ struct Driver {
     int (*wait)(int64_t stream, int64_t event, unsigned flags);
     int (*query)(int64_t event);
     int (*launch_graph)(int64_t graph, int64_t stream) = nullptr;
+    int (*get_context)(int64_t* context) = nullptr;  // of the calling thread; null: there are none
+    int (*set_context)(int64_t context) = nullptr;
 };
 
 constexpr int NOT_READY = 600;  // what a query returns while work goes on

@@ -74,6 +74,13 @@ class Flow {
         }
     }
 
+    // The same, until threads have made all calls, too. They may need Python's lock.
+    Halt run_settled() {
+        const Halt halt = run();
+        Unlocked unlocked;
+        return issuer_.settle() ? halt : FAILED;
+    }
+
     // Goes on behind a call that the caller has launched.
     void advance() { ++done_; }
 

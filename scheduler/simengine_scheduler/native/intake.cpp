@@ -91,7 +91,7 @@ void flow_end(Flow* flow) { flow->end(); }
 int32_t flow_run(Flow* flow, int64_t* state) {
     flow->changes = state[0];
     flow->limit = state[1];
-    const int32_t halt = flow->run();
+    const int32_t halt = flow->run_settled();
     state[2] = flow->following;
     state[3] = flow->awaits;
     state[4] = flow->last;

@@ -11,18 +11,43 @@ using issue::Pieces;
 using issue::Plan;
 using issue::Programs;
 
+namespace {
+
+// An outcome, once threads have made all calls: Python may then change what they were given.
+int32_t settled(Issuer* issuer, int32_t outcome) { return issuer->settle() ? outcome : issue::FAILED; }
+
+// Writes where programs are: the turn, its entry and count, how many calls were issued, how many turns have arrived, and how
+// many waits have passed; then, as far as there is room, the turns that have arrived and the entries that they awaited at.
+void write(const Programs& programs, int64_t* out, int64_t room) {
+    out[0] = programs.turn;
+    out[1] = programs.entry;
+    out[2] = programs.count;
+    out[3] = programs.issued;
+    out[4] = static_cast<int64_t>(programs.arrived.size());
+    out[5] = programs.passed;
+    int64_t* found = out + 6;
+    for (size_t i = 0; i < programs.arrived.size() && 2 * static_cast<int64_t>(i) + 1 < room; ++i) {
+        found[2 * i] = programs.arrived[i];
+        found[2 * i + 1] = programs.at(programs.arrived[i]);
+    }
+}
+
+}  // namespace
+
 extern "C" {
 
-// The functions stand in the order in which `Driver` has them.
+// The functions stand in the order in which `Driver` has them. So many threads make the driver's calls, or 0.
 Issuer* issuer_make(const int64_t* functions, int32_t streams, int32_t window, int32_t policy, int32_t polling,
-                    int32_t chains) {
+                    int32_t chains, int32_t threads) {
     issue::Driver driver;
     driver.launch = reinterpret_cast<decltype(driver.launch)>(functions[0]);
     driver.record = reinterpret_cast<decltype(driver.record)>(functions[1]);
     driver.wait = reinterpret_cast<decltype(driver.wait)>(functions[2]);
     driver.query = reinterpret_cast<decltype(driver.query)>(functions[3]);
     driver.launch_graph = reinterpret_cast<decltype(driver.launch_graph)>(functions[4]);
-    return new Issuer(driver, streams, window, policy, polling != 0, chains != 0);
+    driver.get_context = reinterpret_cast<decltype(driver.get_context)>(functions[5]);
+    driver.set_context = reinterpret_cast<decltype(driver.set_context)>(functions[6]);
+    return new Issuer(driver, streams, window, policy, polling != 0, chains != 0, threads);
 }
 
 void issuer_free(Issuer* issuer) { delete issuer; }
@@ -60,11 +85,11 @@ void issuer_forget(Issuer* issuer) {
 
 int32_t issuer_begin(Issuer* issuer, const int64_t* handles, int64_t fork, const int64_t* events, int64_t num_events,
                      int32_t logs) {
-    return issuer->begin(handles, fork, events, num_events, logs != 0) ? issue::DONE : issue::FAILED;
+    return settled(issuer, issuer->begin(handles, fork, events, num_events, logs != 0) ? issue::DONE : issue::FAILED);
 }
 
 int32_t issuer_join(Issuer* issuer, const int64_t* events) {
-    return issuer->join(events) ? issue::DONE : issue::FAILED;
+    return settled(issuer, issuer->join(events) ? issue::DONE : issue::FAILED);
 }
 
 // Says which calls of the run will be awaited that have not been issued, by position.
@@ -73,13 +98,14 @@ void issuer_will_await(Issuer* issuer, const int64_t* positions, int64_t count) 
 }
 
 int32_t issuer_issue(Issuer* issuer, const int32_t* numbers, int64_t count, int64_t* done) {
-    return issuer->issue(numbers, count, done);
+    return settled(issuer, issuer->issue(numbers, count, done));
 }
 
-int32_t issuer_issued(Issuer* issuer) { return issuer->issued() ? issue::DONE : issue::FAILED; }
+int32_t issuer_issued(Issuer* issuer) { return settled(issuer, issuer->issued() ? issue::DONE : issue::FAILED); }
 
 int32_t issuer_complete(Issuer* issuer, int64_t position) {
-    return issuer->progress() ? issuer->complete(position) : -1;
+    const int32_t answer = issuer->progress() ? issuer->complete(position) : -1;
+    return issuer->settle() ? answer : -1;
 }
 
 // Finds out which of some calls have ended, by position, or by place if they are issued as pieces. Writes a 1 for each that
@@ -97,10 +123,10 @@ int32_t issuer_ended(Issuer* issuer, const Pieces* pieces, const int64_t* calls,
         out[i] = answer == 1;
         if (!answer) goes_on.push_back(stream);
     }
-    return 0;
+    return issuer->settle() ? 0 : -1;
 }
 
-int32_t issuer_drain(Issuer* issuer) { return issuer->drain(); }
+int32_t issuer_drain(Issuer* issuer) { return settled(issuer, issuer->drain()); }
 
 int32_t issuer_serial(Issuer* issuer, const int32_t* numbers, int64_t count, int64_t* done, int64_t handle) {
     return issuer->serial(numbers, count, done, handle);
@@ -131,7 +157,9 @@ Plan* issuer_plan(Issuer* issuer, const int32_t* const* lists, const int64_t* le
     return plan;
 }
 
-int32_t issuer_issue_plan(Issuer* issuer, const Plan* plan, int64_t* done) { return issuer->issue_plan(*plan, done); }
+int32_t issuer_issue_plan(Issuer* issuer, const Plan* plan, int64_t* done) {
+    return settled(issuer, issuer->issue_plan(*plan, done));
+}
 
 void issuer_free_plan(Plan* plan) { delete plan; }
 
@@ -163,7 +191,7 @@ int64_t pieces_divide_lists(Pieces* pieces, const int32_t* const* lists, const i
 }
 
 // Issues what was divided. `done` is how many pieces and single calls of it have been issued.
-int32_t pieces_issue(Pieces* pieces, int64_t* done) { return pieces->issue(done); }
+int32_t pieces_issue(Pieces* pieces, int64_t* done) { return settled(pieces->issuer(), pieces->issue(done)); }
 
 int64_t pieces_position(const Pieces* pieces, int64_t place) { return pieces->position_of(place); }
 
@@ -231,42 +259,35 @@ void programs_begin(Programs* programs, const int32_t* chosen, int64_t number, i
     programs->begin(chosen, number, handle, events, pieces);
 }
 
-// Runs until all programs have ended, or Python has to do something. Writes the turn, its entry and count, how many calls
-// were issued, how many turns have arrived, and how many waits have passed; then, as far as there is room, the turns that
-// have arrived and the entries that they awaited at.
+// Runs until all programs have ended, or Python has to do something. Writes what `write` does.
 int32_t programs_run(Programs* programs, int64_t* out, int64_t room) {
-    int32_t pause = programs->run();
-    out[0] = programs->turn;
-    out[1] = programs->entry;
-    out[2] = programs->count;
-    out[3] = programs->issued;
-    out[4] = static_cast<int64_t>(programs->arrived.size());
-    out[5] = programs->passed;
-    int64_t* found = out + 6;
-    for (size_t i = 0; i < programs->arrived.size() && 2 * static_cast<int64_t>(i) + 1 < room; ++i) {
-        found[2 * i] = programs->arrived[i];
-        found[2 * i + 1] = programs->at(programs->arrived[i]);
-    }
+    const int32_t pause = settled(programs->issuer(), programs->run());
+    write(*programs, out, room);
     return pause;
 }
 
 // The whole of a run that Python need not look at: begins a run of the issuer and of the pieces, runs programs, and joins
-// the streams if all programs have ended, but with polling, where calls may still wait. Writes waits asked for and made, and then what `programs_run` writes and returns,
-// or returns -1 if the driver refused to begin or to join.
+// the streams if all programs have ended, but with polling, where calls may still wait. Writes waits asked for and made,
+// and then what `programs_run` writes and returns, or returns -1 if the driver refused to begin or to join.
 int32_t programs_run_whole(Programs* programs, Issuer* issuer, Pieces* pieces, const int64_t* handles, int64_t fork,
                            const int64_t* events, int64_t num_events, const int64_t* joins, const int32_t* chosen,
                            int64_t number, int64_t* out, int64_t room) {
     if (!issuer->begin(handles, fork, events, num_events, false)) return -1;
     if (pieces) pieces->begin();
     programs->begin(chosen, number, 0, nullptr, pieces);
-    const int32_t pause = programs_run(programs, out + 2, room - 2);
-    if (pause == issue::ENDED && !issuer->polls() && !issuer->join(joins)) return -1;
+    int32_t pause = programs->run();
+    const bool joins_streams = pause == issue::ENDED && !issuer->polls(), is_joined = !joins_streams || issuer->join(joins);
+    pause = settled(issuer, pause);
+    if (!is_joined) return -1;
+    write(*programs, out + 2, room - 2);
     out[0] = issuer->asked();
     out[1] = issuer->needed();
     return pause;
 }
 
-int32_t programs_advance(Programs* programs) { return programs->advance() ? issue::DONE : issue::FAILED; }
+int32_t programs_advance(Programs* programs) {
+    return settled(programs->issuer(), programs->advance() ? issue::DONE : issue::FAILED);
+}
 
 void programs_resume(Programs* programs) { programs->resume(); }
 

@@ -18,8 +18,9 @@ struct Plan;  // of lists; see plans.h
 class Issuer : public Launcher {
   public:
     // With `polling` a call is issued as polling.h has it, with or without chains. Otherwise streams wait for others.
-    Issuer(const Driver& driver, int32_t streams, int32_t window, int32_t policy, bool polling, bool chains = false)
-        : Launcher(driver, streams), window_(window), polling_(polling), policy_(policy), polled_(chains),
+    Issuer(const Driver& driver, int32_t streams, int32_t window, int32_t policy, bool polling, bool chains = false,
+           int32_t threads = 0)
+        : Launcher(driver, streams, threads), window_(window), polling_(polling), policy_(policy), polled_(chains),
           tracks_(streams, policy) {}
 
     Hazards hazards;
@@ -49,8 +50,8 @@ class Issuer : public Launcher {
         for (int32_t stream = 1; stream < streams_; ++stream) {
             if (!used_[stream] || has_joined(stream)) continue;
             const int64_t* last = follows_plan_ ? nullptr : event_behind(stream);
-            if (!last && !check(driver_.record(events[stream], handles_[stream]))) return false;
-            if (!check(driver_.wait(handles_[0], last ? *last : events[stream], 0))) return false;
+            if (!last && !record(events[stream], stream)) return false;
+            if (!wait(0, last ? *last : events[stream])) return false;
         }
         return true;
     }
@@ -104,7 +105,7 @@ class Issuer : public Launcher {
         if (polling_) {
             const int64_t event = take_event();
             polled_.issued(at, stream_, event);
-            return check(driver_.record(event, handles_[stream_]));
+            return record(event, stream_);
         }
         marks_.launched(stream_, at);
         flying_.push_back(at);
@@ -187,13 +188,13 @@ class Issuer : public Launcher {
             const int64_t other = waits_[i];
             if (!hazards.is_live(first_ + other)) continue;
             const Mark* behind = marks_.behind(tracks_.at(other).stream, other);
-            if (!check(driver_.wait(handles_[stream_], behind->event, 0))) return FAILED;
+            if (!wait(stream_, behind->event)) return FAILED;
             note(WAITED, other, stream_);
         }
         note(ISSUED, at, stream_);
         const Call& call = call_of(number);
         if (!is_own(call)) return FOREIGN;
-        return launch(call, handles_[stream_]) && issued() ? DONE : FAILED;
+        return launch(call, stream_) && issued() ? DONE : FAILED;
     }
 
     // Marks calls that were issued before, and that calls which were looked at must wait for, while they are still the
@@ -223,7 +224,7 @@ class Issuer : public Launcher {
     bool mark(int32_t stream) {
         const int64_t event = take_event();
         marks_.add(stream, event);
-        return check(driver_.record(event, handles_[stream]));
+        return record(event, stream);
     }
 
     // Waits until the window can take a call: for the oldest call in flight.
@@ -273,7 +274,7 @@ class Issuer : public Launcher {
     bool issue_ready() {
         int32_t stream;
         for (int64_t position; (position = polled_.next(&stream)) != Polling::NONE;)
-            if (!start(position, stream) || !launch(call_of(number), handles_[stream]) || !issued()) return false;
+            if (!start(position, stream) || !launch(call_of(number), stream) || !issued()) return false;
         return true;
     }
 

@@ -16,7 +16,7 @@ from .compiling import build
 
 POLICIES = ("follow", "least_loaded", "round_robin")
 OF_ISSUER = (
-    *("issuer.h", "plans.h", "streams.h", "launcher.h"),
+    *("issuer.h", "plans.h", "streams.h", "launcher.h", "launch_threads.h"),
     *("marks.h", "polling.h", "hazards.h", "driver_calls.h"),
 )
 """Files of the issuer that others include."""
@@ -27,7 +27,8 @@ WORDS = 11  # that define a call: number, function, grid, block, shared memory, 
 class Functions(NamedTuple):
     """Addresses of the driver's functions, with the signatures of CUDA; 0 for those of graphs where there are none.
 
-    The last four build graphs.
+    The last four build graphs. Those before them return and set the context of a thread: only where they are there may
+    several threads call the functions.
     """
 
     launch: int
@@ -36,6 +37,8 @@ class Functions(NamedTuple):
     query: int
     launch_graph: int = 0
     enable: int = 0
+    get_context: int = 0
+    set_context: int = 0
     create_graph: int = 0
     add_node: int = 0
     instantiate: int = 0
@@ -75,7 +78,7 @@ class State(NamedTuple):
 
 _POINTER, _LONG, _INT = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
 _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
-    "issuer_make": (_POINTER, [_POINTER, _INT, _INT, _INT, _INT, _INT]),
+    "issuer_make": (_POINTER, [_POINTER, _INT, _INT, _INT, _INT, _INT, _INT]),
     "issuer_free": (None, [_POINTER]),
     "issuer_set_conflicts": (None, [_POINTER, _POINTER, _LONG]),
     "issuer_add_combinations": (None, [_POINTER, _POINTER, _LONG]),
@@ -180,6 +183,7 @@ class Issuer:
             Otherwise streams wait for each other.
         chains: with polling, whether a call is also issued behind the last call of a stream, if it must come after that
             one, and after nothing elsewhere that has not ended.
+        threads: how many threads make the calls of the driver; 0: the one that uses the issuer.
 
     Raises:
         RuntimeError: there is no C++ compiler.
@@ -193,10 +197,12 @@ class Issuer:
         policy: str = "follow",
         polling: bool = False,
         chains: bool = False,
+        threads: int = 0,
     ) -> None:
         self._library = library()
-        table = array("q", functions[:5])
-        self._handle = self._library.issuer_make(_at(table), streams, window, POLICIES.index(policy), polling, chains)
+        table = array("q", (*functions[:5], functions.get_context, functions.set_context))
+        kind = POLICIES.index(policy)
+        self._handle = self._library.issuer_make(_at(table), streams, window, kind, polling, chains, threads)
         self._done = array("q", [0])
         self._at_done = _at(self._done)
         self._state = array("q", [0] * 6)

@@ -1,9 +1,11 @@
-// The launcher: the driver's calls on the streams of a run, and the log of them.
+// The launcher: the driver's calls on the streams of a run, and the log of them. Threads may make these calls.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "driver_calls.h"
+#include "launch_threads.h"
 
 namespace issue {
 
@@ -12,8 +14,11 @@ enum Kind { ISSUED, WAITED, OBSERVED };  // entries of the log
 
 class Launcher {
   public:
-    Launcher(const Driver& driver, int32_t streams)
-        : driver_(driver), streams_(streams), handles_(streams), used_(streams) {}
+    // With `threads` above 0, so many threads make the driver's calls on streams. `settle` must then follow before anything
+    // changes that was issued.
+    Launcher(const Driver& driver, int32_t streams, int32_t threads)
+        : streams_(streams), handles_(streams), used_(streams), driver_(driver),
+          threads_(threads > 0 ? std::make_unique<LaunchThreads>(driver, threads) : nullptr) {}
 
     std::vector<Call> calls;
     std::vector<Call> graphs;  // of several calls, by numbers below 0, from -1 down
@@ -34,13 +39,20 @@ class Launcher {
         const Call& call = calls[which];
         number = which;
         if (!call.function) return FOREIGN;
-        return launch(call, handle) ? DONE : FAILED;
+        return launch_now(call, handle) ? DONE : FAILED;
     }
 
     bool record_on(int64_t event, int64_t handle) { return check(driver_.record(event, handle)); }
 
+    // Waits until threads have made all calls. Returns whether none has failed.
+    bool settle() { return !is_threaded_ || threads_->settle() || fail(); }
+
     // Whether an event has completed: 1, 0, or -1 for an error.
     int query(int64_t event) {
+        if (is_threaded_) {
+            if (threads_->status()) return settle() ? 0 : -1;
+            if (!threads_->has_recorded(event)) return 0;
+        }
         int answer = driver_.query(event);
         if (answer == NOT_READY) return 0;
         return check(answer) ? 1 : -1;
@@ -64,7 +76,9 @@ class Launcher {
         logs_ = logs;
         log.clear();
         at = 0;
-        return streams_ == 1 || check(driver_.record(fork, handles[0]));
+        is_threaded_ = threads_ && handles[0] != OF_THREAD;
+        if (is_threaded_) threads_->begin();
+        return streams_ == 1 || record(fork, 0);
     }
 
     bool check(int answer) {
@@ -79,17 +93,29 @@ class Launcher {
     // Whether the issuer launches a call itself.
     static bool is_own(const Call& call) { return call.function || call.graph; }
 
-    bool launch(const Call& call, int64_t handle) {
-        if (call.graph) return check(driver_.launch_graph(call.graph, handle));
-        const unsigned* s = call.size;
-        return check(
-            driver_.launch(call.function, s[0], s[1], s[2], s[3], s[4], s[5], s[6], handle, call.arguments, 0));
+    // Launches a call on a stream of the run.
+    bool launch(const Call& call, int32_t stream) {
+        if (!is_threaded_) return launch_now(call, handles_[stream]);
+        threads_->launch(stream, handles_[stream], call, at, number);
+        return goes_well();
+    }
+
+    bool record(int64_t event, int32_t stream) {
+        if (!is_threaded_) return check(driver_.record(event, handles_[stream]));
+        threads_->record(stream, handles_[stream], event, at, number);
+        return goes_well();
+    }
+
+    bool wait(int32_t stream, int64_t event) {
+        if (!is_threaded_) return check(driver_.wait(handles_[stream], event, 0));
+        threads_->wait(stream, handles_[stream], event, at, number);
+        return goes_well();
     }
 
     bool use(int32_t stream) {
         if (used_[stream]) return true;
         used_[stream] = true;
-        return check(driver_.wait(handles_[stream], fork_, 0));
+        return wait(stream, fork_);
     }
 
     int64_t take_event() {
@@ -98,13 +124,35 @@ class Launcher {
         return event;
     }
 
-    Driver driver_;
     int32_t streams_;
     std::vector<int64_t> handles_, free_;  // streams, and events that no call in flight has
     std::vector<bool> used_;
     int64_t fork_ = 0;
     bool logs_ = false;
     int32_t stream_ = 0;  // of the call that is being issued
+
+  private:
+    static constexpr int64_t OF_THREAD = 2;  // the handle of CUDA's default stream that each thread has for itself
+
+    bool launch_now(const Call& call, int64_t handle) {
+        if (call.graph) return check(driver_.launch_graph(call.graph, handle));
+        const unsigned* s = call.size;
+        return check(
+            driver_.launch(call.function, s[0], s[1], s[2], s[3], s[4], s[5], s[6], handle, call.arguments, 0));
+    }
+
+    bool goes_well() { return !threads_->status() || settle(); }
+
+    // Notes which call has failed.
+    bool fail() {
+        at = threads_->failed_at();
+        number = threads_->failed_number();
+        return check(threads_->status());
+    }
+
+    const Driver driver_;
+    const std::unique_ptr<LaunchThreads> threads_;
+    bool is_threaded_ = false;  // whether threads make the calls of the run
 };
 
 }  // namespace issue

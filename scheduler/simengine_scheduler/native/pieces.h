@@ -31,6 +31,8 @@ class Pieces {
     Learning learning;
     int64_t launched = 0;  // pieces of the present run
 
+    Issuer* issuer() const { return &issuer_; }
+
     // Begins a run, after the issuer has begun one.
     void begin() {
         units_of_.clear();

@@ -69,10 +69,10 @@ inline Outcome Issuer::issue_plan(const Plan& plan, int64_t* done) {
         const Step& step = plan.steps[*done];
         stream_ = step.stream;
         if (step.kind == Step::WAIT) {
-            if (!use(stream_) || !check(driver_.wait(handles_[stream_], free_[step.what], 0))) return FAILED;
+            if (!use(stream_) || !wait(stream_, free_[step.what])) return FAILED;
             note(WAITED, step.call, stream_);
         } else if (step.kind == Step::RECORD) {
-            if (!check(driver_.record(free_[step.what], handles_[stream_]))) return FAILED;
+            if (!record(free_[step.what], stream_)) return FAILED;
         } else {
             at = step.what;
             number = static_cast<int32_t>(step.call);
@@ -80,7 +80,7 @@ inline Outcome Issuer::issue_plan(const Plan& plan, int64_t* done) {
             note(ISSUED, at, stream_);
             const Call& call = calls[step.call];
             if (!call.function) return FOREIGN;
-            if (!launch(call, handles_[stream_])) return FAILED;
+            if (!launch(call, stream_)) return FAILED;
         }
     }
     return DONE;

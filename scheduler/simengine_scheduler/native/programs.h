@@ -41,6 +41,8 @@ class Programs {
     int64_t issued = 0;                        // calls of the run
     int64_t passed = 0;                        // waits of the run after which Python had nothing to do
 
+    Issuer* issuer() const { return &issuer_; }
+
     int32_t add(const int64_t* words, int64_t entries) {
         Program made;
         for (int64_t i = 0; i < entries; ++i, words += 5)

@@ -36,10 +36,12 @@ class NullDriver(FakeDevice):
 
     Args:
         ends: whether compiled code finds that events are complete. Otherwise it never does.
+        threads: whether several threads may call it.
     """
 
-    def __init__(self, ends: bool = True) -> None:
+    def __init__(self, ends: bool = True, threads: bool = False) -> None:
         super().__init__()
+        self._threads = threads
         self._query = "null_query" if ends else "null_goes_on"
         source = Path(__file__).with_name("null_driver.cpp")
         self._compiled: Any = ctypes.CDLL(str(build("null_driver.so", [source])))
@@ -61,5 +63,8 @@ class NullDriver(FakeDevice):
 
     def functions(self) -> Functions:
         """Return the addresses of the compiled functions."""
-        names = ("null_launch", "null_record", "null_wait", self._query)
-        return Functions(*(ctypes.cast(self._compiled[name], ctypes.c_void_p).value or 0 for name in names))
+        names = {"launch": "null_launch", "record": "null_record", "wait": "null_wait", "query": self._query}
+        if self._threads:
+            names |= {"get_context": "null_get_context", "set_context": "null_set_context"}
+        found = {of: ctypes.cast(self._compiled[name], ctypes.c_void_p).value or 0 for of, name in names.items()}
+        return Functions(**found)

@@ -1,4 +1,5 @@
 // Issues random programs on a driver whose streams are threads, and compares their results with those of program order.
+// The issuer makes the driver's calls itself, or up to three launch threads do.
 // Then lists of which counts choose the calls, where the host reads what the threads have counted, and runs of calls that
 // come again, which are launched together.
 // The test builds it with sanitizers: a missing wait is a race of two threads. Prints the number of programs.
@@ -97,9 +98,13 @@ T* as(int64_t handle) { return reinterpret_cast<T*>(handle); }
 template <class T>
 int64_t handle_of(T* object) { return reinterpret_cast<int64_t>(object); }
 
-int launch(int64_t, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, int64_t stream,
+constexpr int64_t REFUSED = 5;  // a function that the driver refuses to launch
+constexpr int REFUSAL = 7;
+
+int launch(int64_t function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, int64_t stream,
            int64_t arguments, int64_t) {
     const Body* body = as<Body>(arguments);
+    if (function == REFUSED) return REFUSAL;
     as<Stream>(stream)->put([body] { body->run(); });
     return 0;
 }
@@ -130,7 +135,7 @@ void join(issue::Issuer& issuer, Stream& first, const std::vector<uint64_t>& mem
     while (static_cast<int>(joins.size()) < streams) joins.emplace_back();
     std::vector<int64_t> handles;
     for (Event& event : joins) handles.push_back(handle_of(&event));
-    if (!issuer.join(handles.data())) std::abort();
+    if (!issuer.join(handles.data()) || !issuer.settle()) std::abort();
     first.put([&memory] {
         volatile uint64_t sum = 0;
         for (uint64_t cell : memory) sum = sum + cell;
@@ -157,7 +162,7 @@ void pieces(std::mt19937& draw) {
     const int chains = 1 + below(5), length = 8, streams = 1 + below(8), window = 1 + below(40), runs = 6;
     const int width = 1 + below(4), cells = chains * width;  // of a chain, and of all
     std::vector<uint64_t> memory(cells + 1, 1), expected(cells + 1, 1);
-    issue::Issuer issuer({launch, record, wait, query, launch_graph}, streams, window, below(3), false);
+    issue::Issuer issuer({launch, record, wait, query, launch_graph}, streams, window, below(3), false, false, below(4));
     issue::Pieces pieces(issuer, 0, 0);
     for (int32_t s = 0; s <= cells; ++s) issuer.hazards.set_conflicts(s, &s, 1);
     std::deque<Body> bodies;
@@ -247,7 +252,7 @@ void program(std::mt19937& draw) {
     const int cells = 1 + below(12), count = below(120), streams = 1 + below(4);
     const int window = below(4) ? 1 + below(12) : 1 + below(256);
     std::vector<uint64_t> memory(cells, 1), expected(cells, 1);
-    issue::Issuer issuer({launch, record, wait, query}, streams, window, below(3), below(2) == 1, below(2) == 1);
+    issue::Issuer issuer({launch, record, wait, query}, streams, window, below(3), below(2) == 1, below(2) == 1, below(4));
     for (int32_t s = 0; s < cells; ++s) issuer.hazards.set_conflicts(s, &s, 1);
     std::vector<std::unique_ptr<Body>> bodies;
     std::vector<int32_t> numbers, lists[2];
@@ -322,7 +327,9 @@ void counted(std::mt19937& draw) {
     const bool in_order = below(4) == 0, polling = !in_order && below(2) == 0;
     std::vector<uint64_t> memory(lists, 1), expected(lists, 1);
     std::vector<int32_t> counts(lists, 0), expected_counts(lists, 0);
-    issue::Issuer issuer({launch, record, wait, query, launch_graph}, streams, window, below(3), polling, below(2) == 1);
+    const int32_t threads = in_order ? 0 : below(4);
+    issue::Issuer issuer({launch, record, wait, query, launch_graph}, streams, window, below(3), polling, below(2) == 1,
+                         threads);
     issue::Programs programs(issuer);
     issue::Pieces pieces(issuer, 0, 0);
     const bool has_pieces = !in_order && !polling && below(2);
@@ -381,7 +388,7 @@ void counted(std::mt19937& draw) {
                        has_pieces ? &pieces : nullptr);
         for (issue::Pause pause; (pause = programs.run()) != issue::ENDED; programs.resume())
             if (pause != issue::ARRIVED) std::abort();
-        if (issuer.drain() != issue::DONE) std::abort();
+        if (issuer.drain() != issue::DONE || !issuer.settle()) std::abort();
         if (!in_order) join(issuer, *workers[0], memory, joins, streams);
         build(issuer, pieces, graphs);
     }
@@ -401,6 +408,50 @@ void counted(std::mt19937& draw) {
     }
 }
 
+// A driver that refuses calls: the earliest of them is named, and the issuer goes on with the next run.
+void refused(std::mt19937& draw) {
+    auto below = [&](int n) { return static_cast<int>(draw() % n); };
+    const int count = 60, cells = 1 + below(8), streams = 1 + below(6), threads = below(4), runs = 6;
+    std::vector<uint64_t> memory(cells, 1);
+    issue::Issuer issuer({launch, record, wait, query}, streams, count, 0, false, false, threads);
+    for (int32_t s = 0; s < cells; ++s) issuer.hazards.set_conflicts(s, &s, 1);
+    std::deque<Body> bodies;
+    std::deque<Event> events(count), joins;
+    std::vector<int64_t> free_events;
+    for (Event& event : events) free_events.push_back(handle_of(&event));
+    std::vector<int32_t> numbers;
+    for (int i = 0; i < count; ++i) {
+        bodies.push_back({{}, {below(cells)}, static_cast<uint64_t>(i), &memory});
+        issue::Call call;
+        call.function = 1;
+        call.arguments = handle_of(&bodies.back());
+        call.combination = issuer.hazards.add_combination(nullptr, 0, bodies.back().writes.data(), 1);
+        issuer.calls.push_back(call);
+        numbers.push_back(i);
+    }
+    Event fork;
+    for (int run = 0; run < runs; ++run) {
+        const int at = below(count), next = std::min(at + 1 + below(9), count - 1);
+        const bool refuses = run % 2;
+        for (int i : {at, next}) issuer.calls[i].function = refuses ? REFUSED : 1;
+        std::vector<std::unique_ptr<Stream>> workers;
+        std::vector<int64_t> handles;
+        for (int s = 0; s < streams; ++s) {
+            workers.push_back(std::make_unique<Stream>());
+            handles.push_back(handle_of(workers.back().get()));
+        }
+        int64_t done = 0;
+        if (!issuer.begin(handles.data(), handle_of(&fork), free_events.data(), count, false)) std::abort();
+        issue::Outcome outcome = issuer.issue(numbers.data(), count, &done);
+        if (!issuer.settle()) outcome = issue::FAILED;
+        if (outcome != (refuses ? issue::FAILED : issue::DONE)) std::abort();
+        if (refuses && (issuer.status != REFUSAL || (issuer.named() != at && issuer.named() != next))) std::abort();
+        if (refuses && threads < 2 && issuer.named() != at) std::abort();  // several threads may meet a later one first
+        if (!refuses) join(issuer, *workers[0], memory, joins, streams);
+        for (int i : {at, next}) issuer.calls[i].function = 1;
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -410,6 +461,7 @@ int main(int argc, char** argv) {
         program(draw);
         counted(draw);
         pieces(draw);
+        refused(draw);
     }
     std::printf("%d\n", programs);
     return 0;
