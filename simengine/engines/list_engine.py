@@ -183,7 +183,7 @@ class ListEngine(ListParameters):
         each: bool,
         awake: int,
     ) -> Trace:
-        emitters = list(chain.from_iterable(map(self.emitters.__getitem__, groups)))
+        emitters = list(chain.from_iterable(map(self.emitters.__getitem__, self._groups.longest_first(groups))))
         self._was_single = False
         if n == 1 and issue is Issue.STEP_KERNEL and not keep and not controls:
             if emitters != self._single.emitters:

@@ -52,6 +52,7 @@ class ListGroups:
         self._following_group = 0
         self._following_shard = 0
         self._free_shards: list[int] = []
+        self._lengths: dict[int, int] = {}  # about how long the step of each group takes, in no unit
         self._functions = {own: KernelFunctions(partial(self._load, own)) for own in (False, True)}
 
     def make(self, plans: Sequence[StepPlan]) -> list[int]:
@@ -72,6 +73,8 @@ class ListGroups:
         numbers = [*self._free_shards[:count], *range(self._following_shard, self._following_shard + count - free)]
         emitters = self._make_emitters(store, group, numbers)
         self.stores[group], self.emitters[group] = store, emitters
+        # evaluations follow each other, and so do most dofs in one
+        self._lengths[group] = emitters[0].evaluations * store.model.nv
         self._following_group += 1
         self._following_shard += max(0, count - free)
         del self._free_shards[:count]
@@ -83,8 +86,12 @@ class ListGroups:
     def remove(self, group: int) -> None:
         """Release the memory of a group."""
         self._free_shards += [emitter.shard.number for emitter in self.emitters[group]]
-        del self.stores[group], self.emitters[group]
+        del self.stores[group], self.emitters[group], self._lengths[group]
         self.parameters.pop(group, None)
+
+    def longest_first(self, groups: Sequence[int]) -> Sequence[int]:
+        """Put groups first in program order whose steps take longest, since the others end while these go on."""
+        return sorted(groups, key=self._lengths.__getitem__, reverse=True) if len(groups) > 1 else groups
 
     def plan(
         self, more: Sequence[tuple[ModelTable, int]], issuing: Issuing, without: int | None = None

@@ -11,6 +11,7 @@ from simengine import BackendError, Simulation, UnsupportedModelError
 from simengine.backends.host import HostBackend
 from simengine.group import Group
 from simengine.zoo import random_robot
+from simengine_scheduler import make_executor
 from tests.model.features import model_with
 from tests.models import OWN
 
@@ -191,3 +192,14 @@ def test_groups_of_the_jax_backend_come_and_go() -> None:
     sim.remove_group(first)
     sim.step(2)
     assert np.allclose(second.time, 5 * 0.002)
+
+
+def test_the_longest_steps_come_first_in_program_order() -> None:
+    """The pendulum ends while the robot goes on, also if it is the first group."""
+    sim = Simulation([(PENDULUM, 2), (ROBOTS[0], 3)], backend="host", executor="serial", emission="counted")
+    executor = make_executor("serial", **sim.schedule.options, record="order")
+    order = sim.schedule.run(executor, 1).order
+    assert [call.tag.groups for call in (order[0], order[1])] == [(1,), (0,)]
+    third = sim.add_group(ROBOTS[1], 2)
+    sim.remove_group(sim.groups[1])
+    assert sim.schedule.run(executor, 1).order[0].tag.groups == (third.index,)
