@@ -84,6 +84,13 @@ class LaunchThreads {
         return known == events_.end() || has_made(known->second);
     }
 
+    // Leaves the driver to the threads for a moment, as long as something is queued: it serves one caller at a time.
+    void rest() const {
+        const auto is_busy = [](const Worker& own) { return own.made.load(std::memory_order_relaxed) != own.pushed; };
+        if (std::none_of(workers_.begin(), workers_.end(), is_busy)) return;
+        for (int times = 0; times < RESTS;) pause(times);
+    }
+
     // Waits until nothing is queued. Returns whether all has gone well since the run began.
     bool settle() {
         for (const Worker& own : workers_) await(own, own.pushed.load(std::memory_order_relaxed));
@@ -98,6 +105,7 @@ class LaunchThreads {
   private:
     static constexpr uint64_t ROOM = 1024;  // entries of a queue
     static constexpr int PAUSES = 4096;     // of a thread that waits, until it lets others have its processor
+    static constexpr int RESTS = 16;        // of the issuer before it asks the driver while threads are at work
     static constexpr auto PATIENCE = std::chrono::milliseconds(2);  // until a thread sleeps that has nothing to do
 
     struct Worker;

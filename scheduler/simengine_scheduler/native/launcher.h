@@ -51,6 +51,7 @@ class Launcher {
     int query(int64_t event) {
         if (is_threaded_) {
             if (threads_->status()) return settle() ? 0 : -1;
+            threads_->rest();
             if (!threads_->has_recorded(event)) return 0;
         }
         int answer = driver_.query(event);
