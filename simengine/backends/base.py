@@ -205,6 +205,13 @@ class Backend(Protocol):
         """
         ...
 
+    def copier_of_many(self, pairs: Sequence[tuple[Any, Any]]) -> Callable[[int], None]:
+        """A function `copy(k)` that copies `rows[k]` to the beginning of `array`, for all pairs (array, rows).
+
+        The copies are ordered with the other work of the caller's stream.
+        """
+        ...
+
     def drain(self) -> None:
         """Wait for all work on the device, on every stream, since the streams of the work may not exist any more."""
         ...

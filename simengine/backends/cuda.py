@@ -24,6 +24,7 @@ from simengine.backends.base import (
     solves_by_warps_for,
 )
 from simengine.backends.block_shape import worlds_of_block
+from simengine.backends.cuda_copies import FEW, row_copier
 from simengine.backends.driver_start import start_driver
 from simengine.errors import BackendError
 from simengine.kernels import cuda_build
@@ -219,6 +220,18 @@ class CudaBackend:
             runtime.memcpyAsync(to, start + k * nbytes, number * nbytes, kind, stream)
 
         return copy
+
+    def copier_of_many(self, pairs: Sequence[tuple[Any, Any]]) -> Callable[[int], None]:
+        """A function that copies asynchronously, by one launch if there are more than a few copies."""
+        if len(pairs) > FEW:
+            return row_copier(self._cupy, pairs)
+        copies = [self.copier(array, rows) for array, rows in pairs]
+
+        def copy_all(k: int) -> None:
+            for copy in copies:
+                copy(k, 1)
+
+        return copy_all
 
     def drain(self) -> None:
         """Wait for the whole device."""

@@ -125,6 +125,16 @@ class HostBackend:
         copy[...] = array
         return copy
 
+    def copier_of_many(self, pairs: Sequence[tuple[Any, Any]]) -> Callable[[int], None]:
+        """A function that assigns."""
+        copies = [self.copier(array, rows) for array, rows in pairs]
+
+        def copy_all(k: int) -> None:
+            for copy in copies:
+                copy(k, 1)
+
+        return copy_all
+
     def stage(self, array: np.ndarray) -> np.ndarray:
         """The array itself."""
         return array

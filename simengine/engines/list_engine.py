@@ -14,6 +14,7 @@ from simengine.arrays import Array
 from simengine.backends.base import Backend
 from simengine.emission.calls import EmittedCall
 from simengine.emission.steps import Controls, SingleStep, advance
+from simengine.engines.list_controls import controls_of
 from simengine.engines.list_counts import ListCounts
 from simengine.engines.list_executor import ListExecutor
 from simengine.engines.list_fields import arena_fields, get_field, put_field
@@ -143,7 +144,7 @@ class ListEngine(ListParameters):
         whole_steps: bool = True,
     ) -> None:
         """Advance the worlds of all groups that are not paused by `n` steps; see `Engine.step`."""
-        of_groups = [self._controls(group, own) for group, own in controls.items()]
+        of_groups = controls_of(self.stores, self.backend, controls)
         each = executor is not None  # a program that gives an executor looks at single steps
         executor = executor or self.executor
         issue, active = self.issuing.issue.under(executor.name), self._active()
@@ -159,18 +160,6 @@ class ListEngine(ListParameters):
         self._settle(executor)
         self._counts.note(active, counted=not whole)
         self.valid.update(dict.fromkeys(active, keep))
-
-    def _controls(self, group: int, controls: Any) -> Controls:
-        store, on_host = self.stores[group], isinstance(controls, np.ndarray)
-        rows = self.backend.stage(controls) if on_host else self.backend.arrays.asarray(controls)
-
-        def put(first: int, rounds: int) -> None:
-            self.backend.copier(store.controls_ahead(rounds)[0], rows)(first, rounds)
-
-        copy, whole = self.backend.copier(store.array("ctrl"), rows), None
-        if self.backend.name == "host":
-            whole = np.ascontiguousarray(rows, store.array("ctrl").dtype)
-        return Controls(group, put, lambda step: copy(step, 1), whole)
 
     def _advance(
         self,
