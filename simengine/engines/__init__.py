@@ -3,6 +3,7 @@
     engine        `Engine`, the protocol that both engines have
     list_engine   `ListEngine`: kernel lists on backends "host" and "cuda"
     list_groups   `ListGroups`: memory, emitters and parameters of its groups
+    list_controls controls that differ from step to step, and their copies
     pauses        which paused groups stay in the lists of a step
     own_gpu       functions of an engine work on its own GPU
     jax_engine    `JaxEngine`: compiled JAX functions on backend "jax"

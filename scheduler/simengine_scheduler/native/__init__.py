@@ -5,6 +5,7 @@ marks.h         events behind calls, by which their ends are known
 streams.h       which stream a call joins, and which waits are needed
 driver_calls.h  functions of the driver, and calls as it takes them
 launcher.h      the calls of the driver, and the log of them
+launch_threads.h  the same calls by several threads
 issuer.h        the window: what comes after what, on which stream
 polling.h       the window of ACS-SW, whose calls wait until the host has seen others end
 pieces.h        runs of calls that come again, each launched as one graph
