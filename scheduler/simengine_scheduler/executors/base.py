@@ -119,9 +119,10 @@ class Options:
         pieces: whether `streams` launches runs of calls that come again and again as kept graphs, where compiled code
             issues calls, waits are on the device, and nothing is recorded. It keeps up to 16 of them for each of
             `graphs`.
-        launchers: how many threads make the driver's calls of `streams` where compiled code issues them on CUDA, so
-            that these calls take place beside each other, and beside the search for hazards; by default 0 to 3, by the
-            number of cores. With 0 the calling thread makes them. A thread that has nothing to do for 2 ms sleeps.
+        launchers: how many threads make the driver's calls of `streams` where compiled code issues them on CUDA and
+            many launches follow each other, so that these calls take place beside each other, and beside the search for
+            hazards; by default 0 to 3, by the number of cores. With 0 the calling thread makes them. A thread that has
+            nothing to do for 2 ms sleeps.
         driver: replaces CUDA, for example by a fake device.
         candidates: the executors that `auto` chooses from, such as "threads+serial", the likeliest first; by default
             those that suit option `device`. "polling" is `streams` with completion by polling, and chains.

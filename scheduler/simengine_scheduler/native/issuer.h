@@ -17,10 +17,12 @@ struct Plan;  // of lists; see plans.h
 
 class Issuer : public Launcher {
   public:
+    static constexpr int64_t MANY = 24;  // launches that follow each other, from which on threads gain
+
     // With `polling` a call is issued as polling.h has it, with or without chains. Otherwise streams wait for others.
     Issuer(const Driver& driver, int32_t streams, int32_t window, int32_t policy, bool polling, bool chains = false,
-           int32_t threads = 0)
-        : Launcher(driver, streams, threads), window_(window), polling_(polling), policy_(policy), polled_(chains),
+           int32_t threads = 0, int64_t many = MANY)
+        : Launcher(driver, streams, threads, many), window_(window), polling_(polling), policy_(policy), polled_(chains),
           tracks_(streams, policy) {}
 
     Hazards hazards;
@@ -62,6 +64,7 @@ class Issuer : public Launcher {
 
     // Issues calls and graphs as soon as the window can take them. `done` is how many have been issued already.
     Outcome issue(const int32_t* numbers, int64_t count, int64_t* done) {
+        if (!polling_) expect(count - *done);
         while (*done < count) {
             if (polling_) {
                 if (Outcome outcome = admit(numbers[*done]); outcome != DONE) return outcome;

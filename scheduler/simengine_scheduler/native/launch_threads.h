@@ -8,8 +8,7 @@
 //   2. A stream is made to wait for an event only once the event's record has been made, maybe by another thread. An entry
 //      only waits for entries that were queued before it, so threads cannot block each other in a circle.
 //   3. An event is recorded anew only once all waits for its earlier record have been made.
-//   4. A thread that has had nothing to do for a while sleeps. Then its queue is empty, and the issuer makes its calls. So
-//      short runs have no threads, which begin with the first run that is worth it.
+//   4. A thread that has had nothing to do for a while sleeps. Then its queue is empty, and the issuer makes its calls.
 //   5. After a failure nothing more is called. The failure of the earliest call counts.
 //   6. The issuer settles before it returns to its caller: nothing is queued then, so arguments may change.
 #pragma once
@@ -31,8 +30,6 @@ namespace issue {
 
 class LaunchThreads {
   public:
-    static constexpr int64_t WORTH = 24;  // calls of the driver in a run, from which on threads are worth waking
-
     LaunchThreads(const Driver& driver, int32_t count) : driver_(driver) {
         for (int32_t i = 0; i < count; ++i) workers_.emplace_back();
     }
@@ -49,12 +46,11 @@ class LaunchThreads {
         }
     }
 
-    // Begins a run, with nothing queued.
+    // Begins to make calls of a run, with nothing queued.
     void begin() {
         status_ = 0;
         if (driver_.get_context) driver_.get_context(&context_);
-        if (called_ >= WORTH) wake();
-        called_ = 0;
+        for (Worker& own : workers_) wake(own);
     }
 
     // Puts a call on a stream, given its number among the streams and its handle. `at` and `number` say which call it is if
@@ -156,10 +152,6 @@ class LaunchThreads {
 
     Worker& of(int32_t stream) { return workers_[stream % workers_.size()]; }
 
-    void wake() {
-        for (Worker& own : workers_) wake(own);
-    }
-
     void wake(Worker& own) {
         if (own.awake) return;
         if (!own.thread.joinable()) {
@@ -179,7 +171,6 @@ class LaunchThreads {
     // Queues an entry, and returns the thread; or makes it at once if the thread sleeps, and returns null.
     Worker* put(int32_t stream, const Entry& entry) {
         Worker& own = of(stream);
-        if (++called_ == WORTH) wake();
         const uint64_t pushed = own.pushed.load(std::memory_order_relaxed);
         if (!own.awake && own.made.load(std::memory_order_acquire) == pushed) {
             make(entry);
@@ -252,7 +243,6 @@ class LaunchThreads {
     const Driver driver_;
     std::deque<Worker> workers_;
     std::unordered_map<int64_t, Event> events_;
-    int64_t called_ = 0;   // calls of the driver in the run
     int64_t context_ = 0;  // of the run
     std::atomic<int> status_{0};
     std::mutex failing_;

@@ -14,10 +14,10 @@ enum Kind { ISSUED, WAITED, OBSERVED };  // entries of the log
 
 class Launcher {
   public:
-    // With `threads` above 0, so many threads make the driver's calls on streams. `settle` must then follow before anything
-    // changes that was issued.
-    Launcher(const Driver& driver, int32_t streams, int32_t threads)
-        : streams_(streams), handles_(streams), used_(streams), driver_(driver),
+    // With `threads` above 0, so many threads make the driver's calls on streams, from when at least `many` launches follow
+    // each other to the end of the run. `settle` must then follow before anything changes that was issued.
+    Launcher(const Driver& driver, int32_t streams, int32_t threads, int64_t many)
+        : streams_(streams), handles_(streams), used_(streams), driver_(driver), many_(many),
           threads_(threads > 0 ? std::make_unique<LaunchThreads>(driver, threads) : nullptr) {}
 
     std::vector<Call> calls;
@@ -77,8 +77,7 @@ class Launcher {
         logs_ = logs;
         log.clear();
         at = 0;
-        is_threaded_ = threads_ && handles[0] != OF_THREAD;
-        if (is_threaded_) threads_->begin();
+        is_threaded_ = false;
         return streams_ == 1 || record(fork, 0);
     }
 
@@ -93,6 +92,13 @@ class Launcher {
 
     // Whether the issuer launches a call itself.
     static bool is_own(const Call& call) { return call.function || call.graph; }
+
+    // Says that so many launches follow each other now, so that threads may be worth their hand-over.
+    void expect(int64_t launches) {
+        if (is_threaded_ || !threads_ || launches < many_ || handles_[0] == OF_THREAD) return;
+        is_threaded_ = true;
+        threads_->begin();
+    }
 
     // Launches a call on a stream of the run.
     bool launch(const Call& call, int32_t stream) {
@@ -152,8 +158,9 @@ class Launcher {
     }
 
     const Driver driver_;
+    const int64_t many_;
     const std::unique_ptr<LaunchThreads> threads_;
-    bool is_threaded_ = false;  // whether threads make the calls of the run
+    bool is_threaded_ = false;  // whether threads make the present calls of the run
 };
 
 }  // namespace issue

@@ -65,6 +65,7 @@ inline Plan* Issuer::plan(const int32_t* const* lists, const int64_t* lengths, i
 // Issues a plan, after `begin` with as many events as the plan has. `done` is how many steps have been made already.
 inline Outcome Issuer::issue_plan(const Plan& plan, int64_t* done) {
     follows_plan_ = true;
+    expect(plan.calls);
     for (; *done < static_cast<int64_t>(plan.steps.size()); ++*done) {
         const Step& step = plan.steps[*done];
         stream_ = step.stream;

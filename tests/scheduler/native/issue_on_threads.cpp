@@ -162,7 +162,8 @@ void pieces(std::mt19937& draw) {
     const int chains = 1 + below(5), length = 8, streams = 1 + below(8), window = 1 + below(40), runs = 6;
     const int width = 1 + below(4), cells = chains * width;  // of a chain, and of all
     std::vector<uint64_t> memory(cells + 1, 1), expected(cells + 1, 1);
-    issue::Issuer issuer({launch, record, wait, query, launch_graph}, streams, window, below(3), false, false, below(4));
+    issue::Issuer issuer({launch, record, wait, query, launch_graph}, streams, window, below(3), false, false, below(4),
+                         1 + below(8));
     issue::Pieces pieces(issuer, 0, 0);
     for (int32_t s = 0; s <= cells; ++s) issuer.hazards.set_conflicts(s, &s, 1);
     std::deque<Body> bodies;
@@ -252,7 +253,8 @@ void program(std::mt19937& draw) {
     const int cells = 1 + below(12), count = below(120), streams = 1 + below(4);
     const int window = below(4) ? 1 + below(12) : 1 + below(256);
     std::vector<uint64_t> memory(cells, 1), expected(cells, 1);
-    issue::Issuer issuer({launch, record, wait, query}, streams, window, below(3), below(2) == 1, below(2) == 1, below(4));
+    issue::Issuer issuer({launch, record, wait, query}, streams, window, below(3), below(2) == 1, below(2) == 1, below(4),
+                         1 + below(40));
     for (int32_t s = 0; s < cells; ++s) issuer.hazards.set_conflicts(s, &s, 1);
     std::vector<std::unique_ptr<Body>> bodies;
     std::vector<int32_t> numbers, lists[2];
@@ -329,7 +331,7 @@ void counted(std::mt19937& draw) {
     std::vector<int32_t> counts(lists, 0), expected_counts(lists, 0);
     const int32_t threads = in_order ? 0 : below(4);
     issue::Issuer issuer({launch, record, wait, query, launch_graph}, streams, window, below(3), polling, below(2) == 1,
-                         threads);
+                         threads, 1 + below(8));
     issue::Programs programs(issuer);
     issue::Pieces pieces(issuer, 0, 0);
     const bool has_pieces = !in_order && !polling && below(2);
@@ -413,7 +415,7 @@ void refused(std::mt19937& draw) {
     auto below = [&](int n) { return static_cast<int>(draw() % n); };
     const int count = 60, cells = 1 + below(8), streams = 1 + below(6), threads = below(4), runs = 6;
     std::vector<uint64_t> memory(cells, 1);
-    issue::Issuer issuer({launch, record, wait, query}, streams, count, 0, false, false, threads);
+    issue::Issuer issuer({launch, record, wait, query}, streams, count, 0, false, false, threads, 1 + below(80));
     for (int32_t s = 0; s < cells; ++s) issuer.hazards.set_conflicts(s, &s, 1);
     std::deque<Body> bodies;
     std::deque<Event> events(count), joins;
