@@ -7,6 +7,17 @@ from simengine.kernels.signatures import parameters, unpacked
 from simengine.kernels.sources import source_of
 from simengine.kernels.world_codegen import beyond, from_queue, slot_of, unit_of, world_function
 
+_IN_GLOBAL = """
+// The same address, which the compiler then knows to be one of global memory. It knows so of a kernel's own arguments,
+// but not of those that workers read from memory, whose loads and stores would serve any memory and take longer.
+template <typename T>
+DEVICE T* in_global(T* p) {
+  size_t address = __cvta_generic_to_global(p);
+  asm("" : "+l"(address));  // or else the compiler finds that nothing changes, and forgets it
+  return static_cast<T*>(__cvta_global_to_generic(address));
+}
+"""
+
 
 def kernel_source(kernel: Kernel, target: str) -> str:
     """Complete source of a kernel for "cuda" or "task", which is a body for workers of the executor `device`.
@@ -19,7 +30,7 @@ def kernel_source(kernel: Kernel, target: str) -> str:
     function = "" if kernel.unit == "column" else world_function(kernel)
     if target == "cuda":
         return source_of(kernel, [], f"{function}\n{entry}" if function else entry)
-    return source_of(kernel, ["#define AS_TASK", "namespace {"], f"{function}\n}}  // namespace\n{entry}")
+    return source_of(kernel, ["#define AS_TASK", "namespace {"], f"{function}\n{_IN_GLOBAL}}}  // namespace\n{entry}")
 
 
 def _cuda_entry(kernel: Kernel) -> str:
@@ -75,14 +86,14 @@ def _task_entry(kernel: Kernel) -> str:
         "  // workers keep the arguments at the start of their memory; so the compiler knows where they are",
         "  extern __shared__ __align__(16) unsigned long long task_memory[];",
         "  const unsigned long long* slots = task_memory;",
-        *unpacked(kernel),
+        *unpacked(kernel, "in_global"),
     ]
     if kernel.unit == "column":
         return "\n".join([*lines, f"  {kernel.stages[0].name}(tile, {call});", "}"]) + "\n"
-    own = "reinterpret_cast<real*>(memory)"
+    own = "settled_shared(reinterpret_cast<real*>(memory))"
     far_away = _may_work_in_memory(kernel)
     if far_away:
-        far = f"reinterpret_cast<real*>(slots[{len(parameters(kernel)) - 1}])"
+        far = f"in_global(reinterpret_cast<real*>(slots[{len(parameters(kernel)) - 1}]))"
         lines += ["#if LANES > 32", f"  real* const work = {far};", "#else", f"  real* const work = {own};", "#endif"]
     else:
         lines.append(f"  real* const work = {own};")

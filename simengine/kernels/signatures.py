@@ -73,8 +73,8 @@ def entry_words(field: Field) -> str:
     return " * ".join(factors) or "1"
 
 
-def unpacked(kernel: Kernel) -> list[str]:
-    """C statements that take the arguments of a kernel from slots."""
+def unpacked(kernel: Kernel, pointer: str = "") -> list[str]:
+    """C statements that take the arguments of a kernel from slots. Pointers pass through the function `pointer`."""
     lines = []
     received = parameters(kernel)
     if kernel.unit != "column":
@@ -83,6 +83,6 @@ def unpacked(kernel: Kernel) -> list[str]:
         received = received[1:]
     for i, parameter in enumerate(received):
         kind, name = parameter.rsplit(" ", 1)
-        value = f"({kind})slots[{i}]" if "*" in kind else f"(int)(long long)slots[{i}]"
+        value = f"{pointer}(({kind})slots[{i}])" if "*" in kind else f"(int)(long long)slots[{i}]"
         lines.append(f"  {parameter} = {value};" if "*" in kind else f"  const int {name} = {value};")
     return lines
