@@ -6,6 +6,7 @@ import json
 import re
 import sys
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,24 +25,36 @@ def fuzz_figures(*results: dict[str, Any]) -> str:
     head = " | ".join(("| largest error of", *(f"{backend}, {dtype}" for backend, dtype in columns))) + " |"
     table = "\n".join((head, "|" + "---|" * (1 + len(columns)), *rows))
     commands = "; ".join(f"`{result['command']}`, {result['date']}" for result in results)
-    return "\n\n".join((*map(_fuzzed, results), table, textwrap.fill(commands, 120, break_on_hyphens=False)))
+    together: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for result in results:
+        together.setdefault((result["backend"], _where(result)), []).append(result)
+    said = (_fuzzed(*place, runs) for place, runs in together.items())
+    return "\n\n".join((*said, table, textwrap.fill(commands, 120, break_on_hyphens=False)))
 
 
-def _fuzzed(result: dict[str, Any]) -> str:
-    """What became of the models on one backend."""
-    models, findings = result["models"], len(result["findings"]) + result["repeated"]
-    compared = models.get("agrees", 0) + models.get("differs", 0)
-    left = {name: models.get(name, 0) for name in ("invalid", "refused", "undecided")}
+def _fuzzed(backend: str, where: str, runs: Sequence[dict[str, Any]]) -> str:
+    """What became of the models of all runs of a backend on a machine."""
+    models = sum((Counter(run["models"]) for run in runs), Counter[str]())
+    drawn, states, left_out = (sum(run[name] for run in runs) for name in ("drawn", "states", "left_out"))
+    findings = sum(len(run["findings"]) + run["repeated"] for run in runs)
+    explained = sum(sum(run["explained"].values()) for run in runs)
+    early = sum(not run.get("complete", True) for run in runs)
     text = (
-        f"The {result['backend']} backend, on {_where(result)}: {result['drawn']:,} models in "
-        f"{result['seconds'] / 60:.0f} minutes, of which {compared:,} were compared in {result['states']:,} states and "
-        f"steps. MuJoCo refused {left['invalid']:,}, the engine {left['refused']:,}, and {left['undecided']:,} had "
-        f"nothing to compare or were too large. {result['left_out']:,} states and steps were left out. Rounding, ties "
-        f"and early ends explain {sum(result['explained'].values()):,} values beyond their tolerance. {findings} "
-        f"{'model was' if findings == 1 else 'models were'} unexplained."
-        f"{'' if result.get('complete', True) else ' The run was ended early.'}"
+        f"The {backend} backend, on {where}: {drawn:,} models in {sum(run['seconds'] for run in runs) / 60:.0f} minutes"
+        f"{f' of {len(runs)} runs' if len(runs) > 1 else ''}, of which {models['agrees'] + models['differs']:,} were "
+        f"compared in {states:,} states and steps. MuJoCo refused {models['invalid']:,}, the engine "
+        f"{models['refused']:,}, and {models['undecided']:,} had nothing to compare or were too large. {left_out:,} "
+        f"states and steps were left out. Rounding, ties and early ends explain {explained:,} values beyond their "
+        f"tolerance. {findings} {'model was' if findings == 1 else 'models were'} unexplained."
+        f"{_early(early, len(runs))}"
     )
     return textwrap.fill(text, 120, break_on_hyphens=False)
+
+
+def _early(ended: int, runs: int) -> str:
+    if not ended:
+        return ""
+    return " The run was ended early." if runs == 1 else f" Of the runs, {ended} ended early."
 
 
 def fault_figures(*results: dict[str, Any]) -> str:

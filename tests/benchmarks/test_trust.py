@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from benchmarks.trust import PAGE, PARTS, RESULTS, written
+from benchmarks.trust import PAGE, PARTS, RESULTS, fuzz_figures, written
 
 
 def test_the_page_has_the_figures_of_the_results() -> None:
@@ -31,3 +31,14 @@ def test_nothing_wrong_is_in_the_results() -> None:
 def test_a_page_without_its_marks_is_refused() -> None:
     with pytest.raises(ValueError, match="has no part <!-- fuzz -->"):
         written("# Trust")
+
+
+def test_runs_on_one_machine_are_one_sentence() -> None:
+    first = json.loads((RESULTS / PARTS["fuzz"][0][0]).read_text(encoding="utf-8"))
+    other = {**first, "hardware": {**first["hardware"], "cores": 3}, "complete": False}
+    figures = fuzz_figures(first, other, {**first, "seed": 1})
+    assert figures.count("backend, on") == 2
+    assert f"{2 * first['states']:,}" in figures.replace("\n", " ")
+    assert f"{2 * first['drawn']:,} models in" in figures
+    assert "of 2 runs" in figures
+    assert figures.count("ended early") == 1
