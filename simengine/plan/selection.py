@@ -74,8 +74,8 @@ MOST_PAIRS_IN_EIGHT = 512
 at bounds for longer than a warp takes for the pairs that are near."""
 
 FEWEST_PAIRS_LISTED = 192
-"""From so many candidate pairs on, of which none needs a search, kernels of a large batch list those of a world that are
-near, and then count the contacts of one pair of any world in each lane."""
+"""From so many candidate pairs on, of which none needs a search, kernels of a large batch list those of a world that
+are near, and then count the contacts of one pair of any world in each lane."""
 
 GROUPS_OF_SEARCHES = 2**16
 """About so many groups of lanes keep a GPU busy with searches."""

@@ -1,5 +1,5 @@
-// Smooth forces and the acceleration they give, for an inertia that is eliminated in registers, without its factor: with
-// a row in each lane, or with two (wide.cuh); see acceleration.cu.
+// Smooth forces and the acceleration they give, for an inertia that is eliminated in registers, without its factor:
+// with a row in each lane, or with two (wide.cuh); see acceleration.cu.
 
 DEVICE void acceleration_wide(const Model& m, const real* qfrc_applied, const real* xfrc_applied, const real* xipos,
                               const real* subtree_com, const real* cdof, const real* qfrc_passive,
