@@ -82,6 +82,7 @@ _HEADERS_AFTER_MODEL = (
     "sweep_orders.cuh",
     "pgs_rows.cuh",
     "pgs_in_vectors.cuh",
+    "pgs_orders.cuh",
     "pgs_registers.cuh",
     "row_islands.cuh",
     "thin_cones.cuh",

@@ -82,6 +82,7 @@ def build_arrays(mj: mujoco.MjModel, pairs: list[Candidate], census: Census | No
     values["stat_meaninertia"] = mj.stat.meaninertia
     values |= fluid_table(mj) | gravcomp_table(mj) | frame_table(mj) | round_table(mj)
     values["geom_hfieldid"] = geom_hfields(mj)
+    values["sweep_order"] = np.zeros((0, 0))
     for option in ("timestep", "gravity", "wind", "tolerance", "ls_tolerance", "noslip_tolerance", "impratio"):
         values[f"opt_{option}"] = getattr(mj.opt, option)
     values["opt_impratio"] = max(mj.opt.impratio, mujoco.mjMINVAL)  # as MuJoCo divides by it

@@ -24,6 +24,7 @@ from simengine.model.rows import needs_general_rows, row_table
 from simengine.model.sensors import measured_in, sensor_names
 from simengine.model.springs import has_polynomials
 from simengine.model.support import INTEGRATORS, unsupported_features
+from simengine.model.sweeps import sweep_table
 from simengine.model.table import TABLE, resolve
 
 _MOST_IN_REGISTERS = 64
@@ -97,6 +98,8 @@ class ModelTable:
         self.initial = initial_state(mj)
         self.pair_codes: tuple[int, ...] = tuple(sorted(set(self.arrays["cand_type"].tolist())))
         self._note_most(census)
+        self.arrays["sweep_order"] = sweep_table(mj, self.nefc_max)
+        self.sizes["nsweep"], self.sizes["nsweepword"] = self.arrays["sweep_order"].shape
         searched = {PAIR_TYPES.index(name) for name in ("convex", "hfield")}
         self.has_convex: bool = not searched.isdisjoint(self.pair_codes)
         self.counts_near: bool = not searched.issuperset(self.pair_codes)

@@ -37,6 +37,7 @@ SIZES: tuple[str, ...] = (
     *("nhullvert", "nface", "nfacevert", "ncubecell", "ncubevert", "ncubepack"),
     *("nhfield", "nhfielddata"),
     *("ncollider", "nexplicit", "nexcluded", "ngrid"),
+    *("nsweep", "nsweepword"),
 )
 
 # Scalar integer options, which follow the sizes in the header.
@@ -327,6 +328,7 @@ TABLE: tuple[TableField, ...] = (
     _i("distance_pair", "ndistance", 4, doc="derived: see DistancePair of model/distances.py"),
     _r("sensor_lens", "nsensor", 4, doc="derived: focal lengths, half resolution of a camera, x then y [pixels]"),
     _r("sensor_quat", "nsensor", 2, 4, doc="derived: orientations of the frames in their bodies"),
+    _i("sweep_order", "nsweep", "nsweepword", doc="derived: orders of the first sweeps of PGS; see model/sweeps.py"),
     # options
     _r("opt_timestep", doc="step [s]"),
     _r("opt_leastref", doc="derived: lower bound of the time constant in solref [s]; 0 if refsafe is disabled"),

@@ -8,6 +8,12 @@ enum { ROW_EQUALITY, ROW_FRICTION_DOF, ROW_FRICTION_TENDON, ROW_LIMIT, ROW_CONTA
 struct Model {
   int dofs, iterations;
   real tolerance, impratio;
+  int sweeps = 0, words = 0;
+  std::vector<int> orders;
+
+  int nsweep() const { return sweeps; }
+  int nsweepword() const { return words; }
+  const int* sweep_order() const { return orders.data(); }
 
   int nv() const { return dofs; }
   int nvp() const { return (dofs + 3) & ~3; }
@@ -27,6 +33,7 @@ template <typename Weight, typename Out>
 int sums_before(int, Weight, Out) {
   std::abort();
 }
+real* settled_shared(real* p) { return p; }
 real row_dot(const real* J, int r, int stride, const real* x) {
   real sum = 0;
   for (int i = 0; i < stride; ++i) sum += J[r * stride + i] * x[i];
@@ -37,7 +44,27 @@ real row_dot(const real* J, int r, int stride, const real* x) {
 #include "row_law.cuh"
 #include "whiten.cuh"
 #include "pgs.cuh"
+#include "pgs_orders.cuh"
 #include "pgs_registers.cuh"
+
+// The orders of the first sweeps over up to `most` rows, in the form of the model table.
+void keep_orders(Model* m, int sweeps, int most) {
+  m->sweeps = sweeps, m->words = (most * (most + 1) / 2 + 3) / 4;
+  m->orders.assign(size_t(sweeps * m->words), 0);
+  unsigned char* bytes = reinterpret_cast<unsigned char*>(m->orders.data());
+  for (int n = 1; n <= most; ++n) {
+    std::vector<int> order;
+    for (int i = 0; i < n; ++i) order.push_back(i);
+    uint64 state = 1;
+    for (int sweep = 0; sweep < sweeps; ++sweep) {
+      for (int place = n - 1; place > 0; --place) {
+        std::swap(order[size_t(place)], order[pcg_output(state) % unsigned(place + 1)]);
+        state = pcg_apply(pcg_steps(1), state);
+      }
+      for (int i = 0; i < n; ++i) bytes[4 * sweep * m->words + n * (n - 1) / 2 + i] = (unsigned char)order[size_t(i)];
+    }
+  }
+}
 
 // Rows of every scalar type; every other row of a second island comes between those of the first.
 struct Problem {
@@ -51,6 +78,8 @@ Problem problem_of(int n, int seed) {
   srand(unsigned(seed));
   Problem p;
   p.m = {seed % 2 ? 23 : 41, 12, 1e-9, 1};
+  // all orders, those of some sweeps, or none; there is none for the most rows
+  keep_orders(&p.m, seed % 3 == 0 ? 12 : seed % 3 == 1 ? 5 : 0, 95);
   p.n = n, p.others = seed % 3 ? 0 : n / 2;
   const int nv = p.m.nv(), stride = p.m.nvp(), rows = n + p.others;
   p.J.assign(size_t(rows * stride + 4), 0), p.L.assign(size_t(nv * nv), 0);

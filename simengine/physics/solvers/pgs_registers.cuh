@@ -13,8 +13,6 @@
 #pragma once
 
 #ifdef PGS_ROWS
-#define PGS_SLOTS ((PGS_ROWS + LANES - 1) / LANES)
-
 struct alignas(16) Int4 {
   int x, y, z, w;
 };
@@ -41,23 +39,27 @@ struct PullMemory {
   real *low, *high, *free, *diagonal;  // by row: bounds, best without other forces, diagonal of A + R
   real *force, *before, *seen;         // by row: force before the sweep and before the last one, gap at the visit
   real *least, *most, *found;          // by position: bounds of the change, gap at the visit
-  int *order, *latest;                 // by position: the row; by place: see `next_order`
-  unsigned* magic;                     // by number drawn: 2^32 / (place + 1), for remainders without a division
-  PcgStep* steps;                      // of random numbers: from a lane's number to its next, and to the next sweep
-  real* pull;                          // [row][lane][slot]
+  OrderMemory orders;                  // of which `order` is by position: the row
+  real *pull, *of_lane;                // [row][lane][slot], and the part of the lane
 
   DEVICE_METHOD explicit PullMemory(real* words) {
     low = words, high = low + ROOM, free = high + ROOM, diagonal = free + ROOM;
     force = diagonal + ROOM, before = force + ROOM, seen = before + ROOM;
     least = seen + ROOM, most = least + ROOM, found = most + ROOM;
-    order = reinterpret_cast<int*>(found + ROOM), latest = reinterpret_cast<int*>(found + 2 * ROOM);
-    magic = reinterpret_cast<unsigned*>(found + 3 * ROOM), steps = reinterpret_cast<PcgStep*>(found + 4 * ROOM);
-    pull = found + 4 * ROOM + 8;
+    orders = {reinterpret_cast<int*>(found + ROOM), reinterpret_cast<int*>(found + 2 * ROOM),
+              reinterpret_cast<unsigned*>(found + 3 * ROOM), reinterpret_cast<PcgStep*>(found + 4 * ROOM)};
+    pull = found + 4 * ROOM + 8, of_lane = settled_shared(pull + lane() * SLOTS);
+  }
+
+  // What a change of a row's force adds to the gaps of the lane's rows.
+  static DEVICE_METHOD void move(real change, const real* pull, real* gap) {
+#pragma unroll
+    for (int s = 0; s < SLOTS; ++s) gap[s] = fma_(change, pull[s], gap[s]);
   }
 
   // The pull of row r on the lane's rows.
   DEVICE_METHOD void load(int r, real* out) const {
-    const real* own = pull + (r * LANES + lane()) * SLOTS;
+    const real* own = of_lane + r * ROOM;
     if (SLOTS == 2) {
       const Vec2 both = *reinterpret_cast<const Vec2*>(own);
       out[0] = both.x, out[SLOTS - 1] = both.y;
@@ -102,62 +104,6 @@ DEVICE_CALL void form_pull(const real* Y, int stride, const real* diagonal, int 
   lane_sync();
 }
 
-// The order of the next sweep: `shuffle` of random.cuh, by all lanes at once. `first` is the generator's state for the
-// first number of the lane; returns that for the sweep after.
-//
-// Number t exchanges place n - 1 - t, which is then final, with the place p(t) that was drawn. What ends there was at
-// p(t) just before. An earlier number u that drew the same place had put there what was at its own place, so the latest
-// such u leads on to the place n - 1 - u, and from there the latest number that drew this place, until none did. With
-// latest[p] the latest number that drew place p, each lane follows the chain of its own places. No number is later than
-// that of place p and draws p, so latest[p] is the right one except where a number drew its own place.
-template <int SLOTS>
-DEVICE uint64 next_order(int n, uint64 first, const PullMemory<SLOTS>& at) {
-  int drawn[SLOTS], from[SLOTS], *order = at.order, *latest = at.latest;
-  uint64 state = first;
-#pragma unroll
-  for (int s = 0; s < SLOTS; ++s) latest[lane() + s * LANES] = -1;
-#pragma unroll
-  for (int s = 0; s < SLOTS; ++s) {
-    const int t = lane() + s * LANES, place = n - 1 - t;
-    const unsigned number = pcg_output(state), divisor = unsigned(place + 1);
-    unsigned rest = number - high_product(number, at.magic[t]) * divisor;
-    rest = rest >= divisor ? rest - divisor : rest;
-    // numbers beyond the last draw places of their own, which no other does
-    drawn[s] = place > 0 ? int(rest) : place == 0 ? 0 : t;
-    if (s + 1 < SLOTS) state = pcg_apply(at.steps[0], state);
-    const unsigned same = lane_match(drawn[s]), earlier = same & ((1u << lane()) - 1u);
-    lane_sync();
-    from[s] = earlier ? highest_bit(earlier) + s * LANES : latest[drawn[s]];
-    lane_sync();
-    if (highest_bit(same) == lane()) latest[drawn[s]] = t;
-  }
-  lane_sync();
-#pragma unroll
-  for (int s = 0; s < SLOTS; ++s) {
-    const int t = lane() + s * LANES;
-    // a number that drew its own place is the latest to draw it, and exchanged nothing
-    if (t < n && drawn[s] == n - 1 - t) latest[drawn[s]] = from[s];
-  }
-  lane_sync();
-#pragma unroll
-  for (int s = 0; s < SLOTS; ++s) {
-    if (lane() + s * LANES >= n) continue;
-    while (from[s] >= 0) {
-      drawn[s] = n - 1 - from[s];
-      from[s] = latest[drawn[s]];
-    }
-    drawn[s] = order[drawn[s]];
-  }
-  lane_sync();
-#pragma unroll
-  for (int s = 0; s < SLOTS; ++s) {
-    const int t = lane() + s * LANES;
-    if (t < n) order[n - 1 - t] = drawn[s];
-  }
-  lane_sync();
-  return pcg_apply(at.steps[1], first);
-}
-
 // What four rows of a sweep need, loaded ahead of them.
 template <int SLOTS>
 struct FourRows {
@@ -165,7 +111,7 @@ struct FourRows {
   real least[4], most[4], pull[4][SLOTS];
 
   DEVICE_METHOD void load(const PullMemory<SLOTS>& at, int k) {
-    const Int4 four = *reinterpret_cast<const Int4*>(at.order + k);
+    const Int4 four = *reinterpret_cast<const Int4*>(at.orders.order + k);
     const Vec4 low = broadcast4(at.least + k), high = broadcast4(at.most + k);
     row[0] = four.x, row[1] = four.y, row[2] = four.z, row[3] = four.w;
     least[0] = low.x, least[1] = low.y, least[2] = low.z, least[3] = low.w;
@@ -182,10 +128,8 @@ struct FourRows {
       real of_slot = gap[0];
 #pragma unroll
       for (int s = 1; s < SLOTS; ++s) of_slot = row[e] >= s * LANES ? gap[s] : of_slot;
-      own[e] = lane_get(of_slot, row[e] & (LANES - 1));
-      const real change = at_least(at_most(own[e], most[e]), least[e]);
-#pragma unroll
-      for (int s = 0; s < SLOTS; ++s) gap[s] = fma_(change, pull[e][s], gap[s]);
+      own[e] = lane_get(of_slot, SLOTS == 1 ? row[e] : row[e] & (LANES - 1));
+      PullMemory<SLOTS>::move(at_least(at_most(own[e], most[e]), least[e]), pull[e], gap);
     }
     if (lane() == 0) *reinterpret_cast<Vec4*>(found) = {own[0], own[1], own[2], own[3]};
   }
@@ -211,9 +155,9 @@ DEVICE void sweep_in_registers(const PullMemory<SLOTS>& at, int n, real* gap) {
 template <int SLOTS>
 DEVICE_CALL int descend_in_registers(const Model& m, const DenseDual d, int n, int* list, real trace, real* words) {
   const PullMemory<SLOTS> at(words);
-  // each lane draws numbers lane(), lane() + 32 and so on of a shuffle
-  uint64 state = pcg_apply(pcg_steps(lane()), 1);
-  if (lane() == 0) at.steps[0] = pcg_steps(LANES), at.steps[1] = pcg_steps(n - 1);
+  int* order = at.orders.order;
+  KnownOrders<SLOTS> known(m, n);
+  uint64 state = 0;
 #pragma unroll
   for (int s = 0; s < SLOTS; ++s) {
     const int j = lane() + s * LANES, r = j < n ? list[j] : 0, type = d.rows.type[r];
@@ -223,15 +167,16 @@ DEVICE_CALL int descend_in_registers(const Model& m, const DenseDual d, int n, i
     at.free[j] = j < n ? -(d.b[r] * reciprocal_(d.diagonal[r])) : R(0.0);
     at.high[j] = j >= n ? R(0.0) : loss ? d.rows.frictionloss[r] : REAL_MAX;
     at.low[j] = j >= n ? R(0.0) : loss ? -d.rows.frictionloss[r] : type == ROW_EQUALITY ? -REAL_MAX : R(0.0);
-    at.least[j] = at.most[j] = 0;
-    at.order[j] = j < n ? j : 0;
-    at.magic[j] = j < n - 1 ? 0xffffffffu / unsigned(n - j) : 0u;
+    at.seen[j] = 0;
+    order[j] = j < n ? j : 0;
   }
   form_pull(d.Y, m.nvp(), d.diagonal, n, list, SLOTS, at.pull);
   int iteration = 0, since_restart = 0;
   real total = 0;
-  while (iteration < m.opt_iterations()) {
-    state = next_order<SLOTS>(n, state, at);
+  const int limit = m.opt_iterations();
+  const real enough = m.opt_tolerance()[0] * trace;
+  while (iteration < limit) {
+    if (!known.take(n, order)) state = draw_order<SLOTS>(n, iteration, iteration == known.sweeps, state, at.orders);
     // (4) extrapolate, and clamp to the bounds
     const real momentum = since_restart > 1 ? divide_(R(1.0) * (since_restart - 1), R(1.0) * (since_restart + 2)) : 0;
     real gap[SLOTS];
@@ -248,54 +193,58 @@ DEVICE_CALL int descend_in_registers(const Model& m, const DenseDual d, int n, i
     lane_sync();
 #pragma unroll
     for (int s = 0; s < SLOTS; ++s) {
-      const int k = lane() + s * LANES, r = at.order[k];
-      if (k < n) {
-        at.least[k] = at.low[r] - at.force[r];
-        at.most[k] = at.high[r] - at.force[r];
-      }
+      const int k = lane() + s * LANES, r = order[k];
+      const real least = at.low[r] - at.force[r], most = at.high[r] - at.force[r];
+      at.least[k] = k < n ? least : R(0.0);
+      at.most[k] = k < n ? most : R(0.0);
     }
-#pragma unroll 4
-    for (int r = 0; r < n; ++r) {
-      const real of_row = at.force[r];
+    ROLLED for (int r = 0; r + 3 < n; r += 4) {
+      const Vec4 four = broadcast4(at.force + r);
+      const real of_row[4] = {four.x, four.y, four.z, four.w};
+      real pull[4][SLOTS];
+#pragma unroll
+      for (int e = 0; e < 4; ++e) at.load(r + e, pull[e]);
+#pragma unroll
+      for (int e = 0; e < 4; ++e) at.move(of_row[e], pull[e], gap);
+    }
+    ROLLED for (int r = n & ~3; r < n; ++r) {
       real pull[SLOTS];
       at.load(r, pull);
-#pragma unroll
-      for (int s = 0; s < SLOTS; ++s) gap[s] = fma_(of_row, pull[s], gap[s]);
+      at.move(at.force[r], pull, gap);
     }
     lane_sync();
     sweep_in_registers<SLOTS>(at, n, gap);
 #pragma unroll
     for (int s = 0; s < SLOTS; ++s) {
       const int k = lane() + s * LANES;
-      if (k < n) at.seen[at.order[k]] = at.found[k];
+      if (k < n) at.seen[order[k]] = at.found[k];
     }
     lane_sync();
-    real improvement = 0, against = 0;
+    real sums[2] = {0, 0};
 #pragma unroll
     for (int s = 0; s < SLOTS; ++s) {
       const int j = lane() + s * LANES;
-      if (j >= n) continue;
       const real seen = at.seen[j], force = at.force[j], low = at.low[j], high = at.high[j];
       const real change = clamp_(seen, low - force, high - force);
-      improvement = fma_(-change * at.diagonal[j], fma_(R(0.5), change, -seen), improvement);
-      against = fma_(-change, force - at.before[j], against);
+      sums[0] = fma_(-change * at.diagonal[j], fma_(R(0.5), change, -seen), sums[0]);
+      sums[1] = fma_(-change, force - at.before[j], sums[1]);
       at.force[j] = clamp_(force + change, low, high);
     }
-    improvement = lane_sum(improvement);
-    against = lane_sum(against);
+    lane_sums<2>(sums);
+    const real improvement = sums[0], against = sums[1];
     ++iteration;
     // (6) the momentum grows until the extrapolation goes against the descent
     since_restart = against > 0 ? 0 : since_restart + 1;
     // (7) stop when the decrease of the cost is below the tolerance, or is rounding alone
     total += abs_(improvement);
-    if (improvement < max_(m.opt_tolerance()[0] * trace, 16 * REAL_EPS * REAL_EPS * total)) break;
+    if (improvement < max_(enough, 16 * REAL_EPS * REAL_EPS * total)) break;
   }
   int visited[SLOTS];
 #pragma unroll
   for (int s = 0; s < SLOTS; ++s) {
     const int j = lane() + s * LANES, r = j < n ? list[j] : 0;
     if (j < n) d.force[r] = at.force[j], d.before[r] = at.before[j];
-    visited[s] = j < n ? list[at.order[j]] : 0;
+    visited[s] = j < n ? list[order[j]] : 0;
   }
   lane_sync();
 #pragma unroll
