@@ -5,17 +5,27 @@
 #ifdef PGS_ROWS
 #define PGS_SLOTS ((PGS_ROWS + LANES - 1) / LANES)
 
-// The lane's part of the orders in the model table: sweep after sweep, each for every number of rows, a byte a row.
+// The orders in the model table: `sweeps` times `stride` bytes, sweep after sweep, each for every number of rows.
+struct OrderTable {
+  const unsigned char* bytes;
+  int sweeps, stride;
+};
+
+DEVICE OrderTable orders_of(const Model& m) {
+  const int* words = m.sweep_order();
+  return {reinterpret_cast<const unsigned char*>(words), m.nsweep(), 4 * m.nsweepword()};
+}
+
+// The lane's part of those for n rows.
 template <int SLOTS>
 struct KnownOrders {
   const unsigned char* next;
   int sweeps, left, stride, row[SLOTS];  // row: those of the next sweep, which are loaded a sweep ahead
 
-  DEVICE_METHOD KnownOrders(const Model& m, int n) {
-    stride = 4 * m.nsweepword();
-    sweeps = left = n * (n + 1) / 2 <= stride ? m.nsweep() : 0;
-    const int* words = m.sweep_order();
-    next = reinterpret_cast<const unsigned char*>(words) + n * (n - 1) / 2 + lane();
+  DEVICE_METHOD KnownOrders(const OrderTable& table, int n) {
+    stride = table.stride;
+    sweeps = left = n * (n + 1) / 2 <= stride ? table.sweeps : 0;
+    next = table.bytes + n * (n - 1) / 2 + lane();
     load(n);
   }
 

@@ -151,12 +151,19 @@ DEVICE void sweep_in_registers(const PullMemory<SLOTS>& at, int n, real* gap) {
   lane_sync();
 }
 
+// What a descent knows of the model. The whole of it would be copied to memory for the call of a function.
+struct Descent {
+  int stride, iterations;  // stride: words of a row of Y
+  real enough;             // decrease of the cost below which sweeps end
+  OrderTable orders;
+};
+
 // `descend` of pgs.cuh for an island of at most SLOTS * LANES rows; `words` is shared memory.
 template <int SLOTS>
-DEVICE_CALL int descend_in_registers(const Model& m, const DenseDual d, int n, int* list, real trace, real* words) {
+DEVICE_CALL int descend_in_registers(const Descent how, const DenseDual d, int n, int* list, real* words) {
   const PullMemory<SLOTS> at(words);
   int* order = at.orders.order;
-  KnownOrders<SLOTS> known(m, n);
+  KnownOrders<SLOTS> known(how.orders, n);
   uint64 state = 0;
 #pragma unroll
   for (int s = 0; s < SLOTS; ++s) {
@@ -170,12 +177,10 @@ DEVICE_CALL int descend_in_registers(const Model& m, const DenseDual d, int n, i
     at.seen[j] = 0;
     order[j] = j < n ? j : 0;
   }
-  form_pull(d.Y, m.nvp(), d.diagonal, n, list, SLOTS, at.pull);
+  form_pull(d.Y, how.stride, d.diagonal, n, list, SLOTS, at.pull);
   int iteration = 0, since_restart = 0;
   real total = 0;
-  const int limit = m.opt_iterations();
-  const real enough = m.opt_tolerance()[0] * trace;
-  while (iteration < limit) {
+  while (iteration < how.iterations) {
     if (!known.take(n, order)) state = draw_order<SLOTS>(n, iteration, iteration == known.sweeps, state, at.orders);
     // (4) extrapolate, and clamp to the bounds
     const real momentum = since_restart > 1 ? divide_(R(1.0) * (since_restart - 1), R(1.0) * (since_restart + 2)) : 0;
@@ -237,7 +242,7 @@ DEVICE_CALL int descend_in_registers(const Model& m, const DenseDual d, int n, i
     since_restart = against > 0 ? 0 : since_restart + 1;
     // (7) stop when the decrease of the cost is below the tolerance, or is rounding alone
     total += abs_(improvement);
-    if (improvement < max_(enough, 16 * REAL_EPS * REAL_EPS * total)) break;
+    if (improvement < max_(how.enough, 16 * REAL_EPS * REAL_EPS * total)) break;
   }
   int visited[SLOTS];
 #pragma unroll
@@ -257,12 +262,13 @@ DEVICE_CALL int descend_in_registers(const Model& m, const DenseDual d, int n, i
 
 // `descend` for an island of any size.
 DEVICE int descend_anyhow(const Model& m, const DenseDual& d, int n, int* list, real trace, int* draw, real* words) {
-  if (n <= LANES) return descend_in_registers<1>(m, d, n, list, trace, words);
+  const Descent how = {m.nvp(), m.opt_iterations(), m.opt_tolerance()[0] * trace, orders_of(m)};
+  if (n <= LANES) return descend_in_registers<1>(how, d, n, list, words);
 #if PGS_SLOTS > 1
-  if (n <= 2 * LANES) return descend_in_registers<2>(m, d, n, list, trace, words);
+  if (n <= 2 * LANES) return descend_in_registers<2>(how, d, n, list, words);
 #endif
 #if PGS_SLOTS > 2
-  if (n <= 3 * LANES) return descend_in_registers<3>(m, d, n, list, trace, words);
+  if (n <= 3 * LANES) return descend_in_registers<3>(how, d, n, list, words);
 #endif
   return descend(m, d, n, list, trace, draw);
 }
