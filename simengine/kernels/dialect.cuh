@@ -105,7 +105,7 @@ typedef bool truth;  // of a comparison of real numbers
     for (of_row; once_; once_ = 0)
 #endif
 #define LANE_FOR_LOADS(i, n) OVERLAPPED for (int i = lane(); i < (n); i += LANES)
-#if SIMENGINE_GPU && LANES < 32
+#if SIMENGINE_GPU && LANES < 32 && !defined(DOFS_BEYOND_LANES)
 #define DOF_FOR(i, n) if (const int i = lane(); i < (n))
 #else
 #define DOF_FOR(i, n) LANE_FOR(i, n)

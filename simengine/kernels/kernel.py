@@ -240,8 +240,8 @@ class Kernel:
 
     def _pull_words(self, nrow: int) -> int:
         """Words of PullMemory (pgs_registers.cuh) for worlds of up to `nrow` rows; 0 if rows are not in registers."""
-        rows = min(nrow, self.dual_rows)
-        room = -(-rows // _WARP) * _WARP
+        rows, lanes = min(nrow, self.dual_rows), self.own_lanes or _WARP
+        room = -(-rows // lanes) * lanes
         return (13 + rows) * room + 8 if rows else 0
 
     def plan_scratch(self, sizes: Mapping[str, int], nrow: int, registers: bool) -> ScratchPlan:

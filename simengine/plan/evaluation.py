@@ -21,6 +21,7 @@ from simengine.plan.tiles import in_tiles
 from simengine.plan.variants import (
     along_branches,
     by_warps,
+    in_half_warps,
     variant_for,
     with_block_rows,
     with_jacobian_in_memory,
@@ -263,6 +264,7 @@ def _solution(selection: Selection) -> Launches:
         if selection.matrix_rows and most_rows and not selection.merges_solvers and kernel.solves_symmetric:
             kernel = with_jacobian_in_memory(kernel)
         kernel = along_branches(kernel) if selection.branches else kernel
+        kernel = in_half_warps(kernel) if selection.in_half_warps(size_class) else kernel
         kernels: tuple[Kernel, ...] = (kernel,)
         if selection.makes_rows_apart and size_class < NUM_CLASSES - 1:
             kernels = rows_apart(kernel)

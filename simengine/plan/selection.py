@@ -23,7 +23,7 @@ from simengine.plan.tiles import (
     solves_in_tiles,
     tiled_position,
 )
-from simengine.plan.variants import WARPS_OF_MANY_ROWS, WARPS_OF_MORE_ROWS, keeps_factor
+from simengine.plan.variants import HALF_WARP, WARPS_OF_MANY_ROWS, WARPS_OF_MORE_ROWS, keeps_factor
 from simengine.state.fields import FIELD, NUM_CLASSES, ROW_CLASSES, SENSED, entry_shape
 
 MERGED_WORLDS = 2048
@@ -179,6 +179,11 @@ class Selection:
         """Whether one warp does the work of those that `warps_of` gives a size class."""
         few = self.worlds <= FEW_WORLDS_BY_TWO_WARPS
         return not few and size_class < NUM_CLASSES - 1 and ROW_CLASSES[size_class] <= MOST_ROWS_OF_A_WARP_AS_TWO
+
+    def in_half_warps(self, size_class: int) -> bool:
+        """Whether half a warp solves a world of a size class, with a row in each lane and the bits of a whole warp."""
+        fits = size_class < NUM_CLASSES - 1 and ROW_CLASSES[size_class] <= HALF_WARP
+        return self.dual_rows > 0 and fits and self.model.nv <= 2 * HALF_WARP
 
     @property
     def makes_rows_apart(self) -> bool:

@@ -57,6 +57,9 @@ _BLOCKS_WITH_ROWS = 2  # of 128 threads on a multiprocessor, each of which has u
 
 _WARP = LANE_CLASSES[-1]
 
+HALF_WARP = _WARP // 2
+"""Lanes of a world that shares a warp with another one, and the most rows of it."""
+
 _ELLIPTIC = int(mujoco.mjtCone.mjCONE_ELLIPTIC)
 
 _THREADS_WITH_WARPS = 512  # on a multiprocessor, so that each has 128 registers
@@ -240,6 +243,17 @@ def along_branches(kernel: Kernel) -> Kernel:
 
 
 @cache
+def in_half_warps(kernel: Kernel) -> Kernel:
+    """The kernel's variant in which half a warp solves a world, so that two worlds of few rows share a warp.
+
+    Args:
+        kernel: a kernel over worlds that may have rows in registers, as in `with_dual_rows`.
+    """
+    constants = (*kernel.constants, ("DOFS_BEYOND_LANES", 1))
+    return replace(kernel, name=f"{kernel.name}_in_sixteen", own_lanes=HALF_WARP, constants=constants)
+
+
+@cache
 def with_dual_rows(kernel: Kernel, rows: int) -> Kernel:
     """The kernel's variant in which PGS has the rows of an island in registers, where PGS has its rows in scratch.
 
@@ -247,10 +261,11 @@ def with_dual_rows(kernel: Kernel, rows: int) -> Kernel:
 
     Args:
         kernel: a kernel over worlds, none of which has an elliptic cone.
-        rows: the most rows of an island that are in registers; 0 for no variant.
+        rows: the most rows of an island that are in registers; 0 for no variant. Half a warp has one in each lane.
     """
     if not rows or "efc_before" not in kernel.in_scratch:
         return kernel
+    rows = kernel.own_lanes or rows
     return replace(
         kernel,
         name=f"{kernel.name}_rows_{rows}",
@@ -310,6 +325,11 @@ def with_rows_in_registers(dtype: str) -> Kernel:
     return with_dual_rows(catalogue.finish("", SOLVE_PGS.name, False), DUAL_ROWS[dtype])
 
 
+def with_rows_in_half_warps(dtype: str) -> Kernel:
+    """The variant in which half a warp has rows in registers."""
+    return with_dual_rows(in_half_warps(catalogue.finish("", SOLVE_PGS.name, False)), DUAL_ROWS[dtype])
+
+
 def with_wide_matrices(sizes: tuple[int, ...] = MATRIX_SIZES) -> tuple[Kernel, ...]:
     """Every variant with two rows of a matrix in each lane, for matrices of these sizes."""
     solved = (
@@ -342,8 +362,8 @@ def without_code_for_cones() -> tuple[Kernel, ...]:
     lean = tuple(map(without_cones, (bounded, arena, with_jacobian_in_memory(bounded))))
     shaped = (form for k in lean for form in (k, along_branches(k), with_matrix_rows(k, MATRIX_SIZES[0])))
     others = (catalogue.finish("", s.name, arena) for s in (SOLVE_CG, SOLVE_PGS) for arena in (False, True))
-    by_rows = with_dual_rows(catalogue.finish("", SOLVE_PGS.name, False), DUAL_ROWS["float32"])
-    return (*dict.fromkeys(shaped), *map(without_cones, (*with_warps(), *others, by_rows)))
+    by_rows = (with_rows_in_registers("float32"), with_rows_in_half_warps("float32"))
+    return (*dict.fromkeys(shaped), *map(without_cones, (*with_warps(), *others, *by_rows)))
 
 
 def without_code_for_cones_of_islands(kernels: Iterable[Kernel]) -> tuple[Kernel, ...]:

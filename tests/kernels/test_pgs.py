@@ -4,15 +4,31 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import simengine
 from simengine import load_model
 from simengine.backends.base import DUAL_ROWS, dual_rows_for
+from simengine.kernels.kernel import Kernel
 from simengine.plan.evaluation import Launch, plan_evaluation
 from simengine.plan.selection import Selection
-from simengine.plan.variants import with_rows_in_registers
+from simengine.plan.stages import SOLVE_PGS
+from simengine.plan.variants import HALF_WARP, with_rows_in_half_warps, with_rows_in_registers
+from tests.helpers.cuda_on_host.program import FIRST_TO_LAST, SCHEDULES, Schedule
+from tests.helpers.cuda_on_host.resident import FiberResident
 from tests.kernels.test_dense import passes
+from tests.stages.harness import FRONT, Memory, arguments, call, changed, list_worlds
+from tests.stages.harness_chain import calls
+
+
+def finished(memory: Memory, kernel: Kernel, worlds: int = 1, schedule: Schedule = FIRST_TO_LAST) -> Memory:
+    """The memory after lanes as fibers have solved the worlds of the list, several in a block."""
+    away = FiberResident(memory.copy(), schedule)
+    away.call(kernel, arguments(kernel, away.memory, True, HALF_WARP), worlds_a_block=worlds)
+    away.fetch()
+    return away.memory
+
 
 SOLVER = Path(simengine.__file__).parent / "physics"
 FOLDERS = [f"-I{SOLVER / folder}" for folder in ("solvers", "constraints")]
@@ -48,9 +64,44 @@ def launches(text: str, worlds: int) -> dict[str, str]:
 def test_many_worlds_with_rows_in_registers_are_solved_by_size_class() -> None:
     few, many = launches("humanoid", 64), launches("humanoid", 1024)
     assert {"finish_pgs_rows_96_bounded", "finish_pgs_arena"} == set(few)
-    assert {f"finish_pgs_rows_96_{rows}" for rows in (8, 16, 32, 64, 128)} < set(many)
+    assert {f"finish_pgs_rows_96_{rows}" for rows in (32, 64, 128)} < set(many)
+    assert {f"finish_pgs_in_sixteen_rows_16_{rows}" for rows in (8, 16)} < set(many)
 
 
-def test_rows_in_the_arena_and_other_solvers_have_no_such_variant() -> None:
-    assert launches("humanoid", 64)["finish_pgs_arena"] == "finish_pgs_arena"
-    assert all("rows_96" not in name for name in launches("ant", 64).values())
+def few_rows(worlds: int, dtype: str) -> Memory:
+    """A memory of humanoids before the solver, whose list has the worlds with rows for half a warp."""
+    model, rng = load_model("humanoid").table, np.random.default_rng(3)
+    memory = Memory(model, dtype, worlds, 20 * worlds, 100 * worlds)
+    for name in ("act", "ctrl", "qfrc_applied", "xfrc_applied", "world_status", "nstep"):
+        memory.own(name)[...] = 0
+    qpos = np.tile(model.mj.qpos0, (worlds, 1))
+    qpos[:, 2] += rng.uniform(-0.2, 0, worlds)
+    qpos[:, 7:] += rng.uniform(-0.3, 0.3, (worlds, model.nq - 7))
+    qvel, warm = rng.normal(size=(2, worlds, model.nv))
+    memory.set({"qpos": qpos, "qvel": qvel, "qacc_warmstart": 30 * warm})
+    for kernel, slots in calls(memory, "", 0):
+        if SOLVE_PGS in kernel.stages:
+            break
+        call(kernel, memory, slots)
+    rows = memory.own("nefc").ravel()
+    list_worlds(memory, np.flatnonzero((rows > 0) & (rows <= HALF_WARP)).astype(np.int32))
+    return memory
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_half_a_warp_has_the_bits_of_a_warp(dtype: str) -> None:
+    memory, whole = few_rows(24, dtype), with_rows_in_registers(dtype)
+    there, here = finished(memory, whole), finished(memory, with_rows_in_half_warps(dtype), 2)
+    sweeps = there.own("solver_niter").ravel()[memory.arrays["listed"][: memory.arrays["num_listed"][0]] - FRONT]
+    assert len(sweeps) >= 6
+    assert sweeps.max() > 2 * sweeps.min()
+    written = (name for stage in whole.stages for name in stage.writes if name != "efc_weight")
+    assert not {name for name in written if changed(there.own(name), here.own(name)).any()}
+
+
+@pytest.mark.slow
+def test_half_a_warp_does_not_depend_on_the_order_of_lanes() -> None:
+    memory, kernel = few_rows(8, "float32"), with_rows_in_half_warps("float32")
+    found = [finished(memory, kernel, 4, schedule) for schedule in SCHEDULES]
+    written = [name for stage in kernel.stages for name in stage.writes]
+    assert not {name for name in written for other in found if changed(found[0].own(name), other.own(name)).any()}

@@ -123,7 +123,7 @@ DEVICE void four_below(real* l, const real* L, int n, int i, int k) {
 }
 #endif
 
-#if SIMENGINE_GPU && LANES == 32
+#if SIMENGINE_GPU && (LANES == 32 || defined(DOFS_BEYOND_LANES))
 // mem_solve with one or two unknowns per lane in registers. While four entries of a row are used, the next four are
 // being loaded.
 DEVICE void solve_in_two(real* x, const real* L, int n) {
@@ -187,7 +187,7 @@ DEVICE void mem_solve(real* x, const real* L, int n) {
     row_solve(x, L, n);
     return;
   }
-#if SIMENGINE_GPU && LANES == 32
+#if SIMENGINE_GPU && (LANES == 32 || defined(DOFS_BEYOND_LANES))
   if (n <= 2 * LANES) {
     solve_in_two(x, L, n);
     return;

@@ -20,7 +20,7 @@ DEVICE Vec4 broadcast4(const real* p) { return *reinterpret_cast<const Vec4*>(p)
 
 #if SIMENGINE_GPU && LANES <= 32 && !defined(MATRIX_ROWS) && !defined(BRANCH_ROWS) && !defined(SOLVER_WARPS)
 #define ONE_ROW_A_LANE 1
-#if LANES < 32 || defined(AS_STEP)
+#if (LANES < 32 && !defined(DOFS_BEYOND_LANES)) || defined(AS_STEP)
 #define REGISTERS_FIT(n) 1  // the number of lanes is chosen so that n always fits
 #else
 #define REGISTERS_FIT(n) ((n) <= LANES)

@@ -70,24 +70,25 @@ struct PullMemory {
   }
 };
 
-// The pull of each row of an island on the others, 0 on itself, for lanes with so many rows each. A lane takes up to 32
-// columns of its own row at a time. The code is shared, since that of each number of rows would take long to compile.
+// The pull of each row of an island on the others, 0 on itself, for lanes with so many rows each. A lane takes up to
+// PULL_COLUMNS of its own row at a time, whatever the number of lanes. The code is shared, since that of each number of
+// rows would take long to compile.
+#define PULL_COLUMNS 32
 DEVICE_CALL void form_pull(const real* Y, int stride, const real* diagonal, int n, const int* list, int slots,
                            real* pull) {
   ROLLED for (int s = 0; s < slots; ++s) {
     const int own = lane() + s * LANES, own_row = own < n ? list[own] : 0;
     const real scale = own < n ? -reciprocal_(diagonal[own_row]) : R(0.0);
-    ROLLED for (int first = 0; first < stride; first += LANES) {
-      real h[LANES];
-      load_row<LANES>(Y + size_t(own_row) * stride + first, own < n ? stride - first : 0, h);
-      const bool last = first + LANES >= stride;
-#pragma unroll 2
-      for (int r = 0; r < n; ++r) {
+    ROLLED for (int first = 0; first < stride; first += PULL_COLUMNS) {
+      real h[PULL_COLUMNS];
+      load_row<PULL_COLUMNS>(Y + size_t(own_row) * stride + first, own < n ? stride - first : 0, h);
+      const bool last = first + PULL_COLUMNS >= stride;
+      ROLLED for (int r = 0; r < n; ++r) {
         const real* other = Y + size_t(list[r]) * stride + first;
         real* out = pull + (r * LANES + lane()) * slots + s;
         real sum[4] = {first ? *out : R(0.0), 0, 0, 0};
 #pragma unroll
-        for (int j = 0; j < LANES; j += 4) {
+        for (int j = 0; j < PULL_COLUMNS; j += 4) {
           if (first + j < stride) {
             const Vec4 four = broadcast4(other + j);
             sum[0] = fma_(h[j], four.x, sum[0]);

@@ -34,13 +34,19 @@ DEVICE void solve_pgs(const Model& m, const int* nefc, const real* qM, const rea
     efc_diagAR[r] = sums.regularised;
     ROLLED for (int i = 0; i < MAX_CONE_ROWS; ++i) efc_weight[MAX_CONE_ROWS * r + i] = sums.regularised;
   });
-  real cost = force_at(m, d, efc_order, n);
+  force_at(m, d, efc_order, n);
+  // both sums are the same by half a warp, if the lanes of a warp would have a term each
+  real costs[2] = {0, 0};
+  DOF_FOR(v, nv) costs[0] += R(0.5) * z[v] * z[v];
+  LANE_FOR(r, n) costs[1] += force_cost(d, r);
+  lane_sums<2>(costs);
+  const bool none = costs[0] + costs[1] > 0;
 #else
   whiten(m, rows, qLD, qacc_smooth, efc_Y, efc_b, efc_diagAR, efc_weight);
   real cost = warm_force(m, d, efc_order, n, qacc_warmstart);
-#endif
   LANE_FOR(r, n) cost += force_cost(d, r);
   const bool none = lane_sum(cost) > 0;
+#endif
   lane_sync();
   LANE_FOR(r, n) {
     if (none) efc_force[r] = 0;
