@@ -93,6 +93,8 @@ POSITION = Kernel(
     preload=frozenset({"qpos"}),
     min_blocks_per_multiprocessor=8,
 )
+POSITION_IN_SIXTEEN = replace(POSITION, name="position_in_sixteen", own_lanes=16, constants=(("DOFS_BEYOND_LANES", 1),))
+"""The same by half a warp for each world, of which one with more than 16 dofs would leave most lanes idle."""
 POSITION_GENERAL = Kernel(
     "position_general",
     (GUARD, KINEMATICS, SITES, COM_POS, TENDON, COLLISION_GENERAL),
@@ -254,6 +256,7 @@ def step_kernels(integrator: str, solver: str = SOLVE_NEWTON_UNILATERAL.name) ->
     """
     return (
         POSITION,
+        POSITION_IN_SIXTEEN,
         POSITION_GENERAL,
         POSES,
         POSES_GENERAL,

@@ -52,6 +52,9 @@ FEWEST_GEOMS_IN_MEMORY = 64
 """From so many geoms on, a large batch has their frames in memory from the start: they would fill the memory that lanes
 share."""
 
+MOST_WORLDS_BY_WARPS = 16384
+"""Up to this many worlds, a warp finds the positions of a world of more than 16 dofs. Of more, half a warp does."""
+
 SPREAD_WORLDS = 512
 """Up to this many worlds, a GPU has lanes to spare for searches, and warps for a world each in a solver."""
 
@@ -229,6 +232,8 @@ class Selection:
             return (*self._fitting(self._poses), contact_kernels.COUNTING_IN_EIGHT)
         if self.merged:
             return catalogue.position_in_two(general, self._reads_sites)
+        if self.in_eight and not general and not self.model.has_islands and self.worlds > MOST_WORLDS_BY_WARPS:
+            return (catalogue.POSITION_IN_SIXTEEN,)
         return self._fitting(catalogue.position(general, self._reads_sites))
 
     @property
