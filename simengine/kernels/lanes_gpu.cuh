@@ -37,6 +37,9 @@ DEVICE void lane_sums(real* x) {
   }
 }
 DEVICE int lane_sum_int(int x) {
+#if LANES == 32 && __CUDA_ARCH__ >= 800
+  return __reduce_add_sync(0xffffffffu, x);
+#endif
 #pragma unroll
   for (int o = LANES / 2; o > 0; o /= 2) x += __shfl_xor_sync(lane_mask(), x, o, LANES);
   return x;
@@ -72,18 +75,19 @@ DEVICE real lane_least(real x) {
   for (int o = LANES / 2; o > 0; o /= 2) x = min(x, __shfl_xor_sync(lane_mask(), x, o, LANES));
   return x;
 }
+// Sums are added up bit by bit: of each bit, the number of lanes with the key that have it.
 DEVICE int lane_sum_of_key(int key, int x, int* total, bool* first) {
-  int before = 0;
-  *total = 0;
-  *first = true;
-  ROLLED for (int k = 0; k < LANES; ++k) {
-    const int other = __shfl_sync(lane_mask(), key, k, LANES), add = __shfl_sync(lane_mask(), x, k, LANES);
-    if (other != key) continue;
-    *total += add;
-    before += k < lane() ? add : 0;
-    *first = *first && k >= lane();
+  const unsigned same = lane_match(key), lower = same & ((1u << lane()) - 1u);
+  unsigned sum = 0, before = 0;
+  ROLLED for (unsigned bits = lane_or(x); bits; bits &= bits - 1) {
+    const int bit = lowest_bit(bits);
+    const unsigned set = lane_ballot(x >> bit & 1);
+    sum += unsigned(__popc(set & same)) << bit;
+    before += unsigned(__popc(set & lower)) << bit;
   }
-  return before;
+  *total = int(sum);
+  *first = !lower;
+  return int(before);
 }
 template <typename T>
 DEVICE T lane_get(T x, int from) {

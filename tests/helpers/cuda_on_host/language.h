@@ -24,7 +24,7 @@ struct alignas(16) int4 {
 };
 
 // Kinds of collectives.
-enum { SYNC = 1, SHUFFLE, SHUFFLE_XOR, SHUFFLE_UP, BALLOT, ANY, MATCH, REDUCE_OR, REDUCE_MAX, BARRIER, BARRIER_OR };
+enum { SYNC = 1, SHUFFLE, SHUFFLE_XOR, SHUFFLE_UP, BALLOT, ANY, MATCH, REDUCE_ADD, REDUCE_OR, REDUCE_MAX, BARRIER, BARRIER_OR };
 
 template <typename T>
 uint64_t as_word(T x) {
@@ -84,6 +84,12 @@ inline int __reduce_or_sync(unsigned mask, int x) {
   int all = 0;
   for (int i = 0; i < WARP_THREADS; ++i) all |= mask >> i & 1u ? given_by<int>(i) : 0;
   return all;
+}
+inline int __reduce_add_sync(unsigned mask, int x) {
+  meet(REDUCE_ADD, mask, as_word(x));
+  unsigned sum = 0;
+  for (int i = 0; i < WARP_THREADS; ++i) sum += mask >> i & 1u ? unsigned(given_by<int>(i)) : 0u;
+  return int(sum);
 }
 inline int __reduce_max_sync(unsigned mask, int x) {
   meet(REDUCE_MAX, mask, as_word(x));
