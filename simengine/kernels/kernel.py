@@ -41,7 +41,7 @@ def factor_words(sizes: Mapping[str, int]) -> int:
         return 0
     most = min(sizes["nblock"], MOST_FACTORED_BLOCKS)
     blocks = min(most * (most + 1) // 2, USUAL_BLOCKS_OF_ROW * most, MOST_BLOCKS_OF_FACTOR)
-    of_order = 8 * MOST_FACTORED_BLOCKS + 4 * (MOST_FACTORED_BLOCKS + 2) + 2 * MOST_FACTORED_BLOCKS
+    of_order = 8 * MOST_FACTORED_BLOCKS + 4 * (MOST_FACTORED_BLOCKS + 2) + 3 * MOST_FACTORED_BLOCKS
     return FACTOR_SIDE**2 * blocks + padded(FACTOR_SIDE * most) + padded((of_order + MOST_BLOCKS_OF_FACTOR) // 4)
 
 

@@ -1,8 +1,9 @@
 // The order in which lanes of a GPU eliminate the blocks of a large island, and where its factor has blocks.
 //
 // As on the host (elimination_order.cuh), the block with the fewest neighbours is eliminated first, the lowest of
-// several, and its neighbours become neighbours of each other. A warp knows the neighbours of all blocks, as bits of
-// two words a lane, so that an island has at most twice as many blocks as a warp has lanes.
+// several, and its neighbours become neighbours of each other. Here a round has several blocks of at most one neighbour
+// more, which are no neighbours and have none in common: warps eliminate them side by side. A warp knows the neighbours
+// of all blocks, as bits of two words a lane, so that an island has at most twice as many blocks as a warp has lanes.
 #pragma once
 
 #ifdef FACTOR_BY_LANES
@@ -17,6 +18,7 @@ struct BlockOrder {
   BlockBits beside[MOST_FACTORED_BLOCKS];  // places of the blocks beside that of each place
   int first[MOST_FACTORED_BLOCKS + 1];     // number of each row's first block
   unsigned char place[MOST_FACTORED_BLOCKS], block[MOST_FACTORED_BLOCKS];
+  unsigned char rows[MOST_FACTORED_BLOCKS];     // of the round that begins at a place
   unsigned char column[MOST_BLOCKS_OF_FACTOR];  // place of each block's column
 
   // The number of the block in the row at `from` whose column is `to`, which is not before it.
@@ -43,14 +45,25 @@ DEVICE void eliminate_in_order(BlockOrder* order, int n) {
     own[h] = left[h] ? order->beside[b] : 0;
   }
   warp_sync();
-  ROLLED for (int place = 0; place < n; ++place) {
+  int begin = 0, most = -1;  // the round's first place, and the most neighbours of its blocks
+  BlockBits taken = 0;       // its blocks and their neighbours
+  ROLLED for (int place = 0; place < n;) {
     int key = -1;  // the largest is that of the fewest neighbours, and of the lowest block among these
     UNROLLED for (int h = 0; h < 2; ++h) {
       const int b = 32 * h + warp_lane(), of_block = (63 - count_bits(own[h])) << 6 | (63 - b);
-      key = left[h] && of_block > key ? of_block : key;
+      key = left[h] && !(taken & (own[h] | bit_of(b))) && of_block > key ? of_block : key;
     }
-    const int block = 63 - (warp_most(key) & 63);
+    key = warp_most(key);
+    const int block = 63 - (key & 63), neighbours = 63 - (key >> 6);
+    if (place > begin && (key < 0 || neighbours > most)) {
+      if (warp_lane() == 0) order->rows[begin] = (unsigned char)(place - begin);
+      begin = place;
+      taken = 0;
+      continue;
+    }
+    if (place == begin) most = neighbours + 1;
     const BlockBits row = bits_of_lane(block < 32 ? own[0] : own[1], block & 31);
+    taken |= row | bit_of(block);
     UNROLLED for (int h = 0; h < 2; ++h) {
       const int b = 32 * h + warp_lane();
       if (row & bit_of(b)) own[h] = (own[h] | row) & ~(bit_of(b) | bit_of(block));
@@ -61,7 +74,9 @@ DEVICE void eliminate_in_order(BlockOrder* order, int n) {
       order->block[place] = (unsigned char)block;
       order->place[block] = (unsigned char)place;
     }
+    ++place;
   }
+  if (warp_lane() == 0) order->rows[begin] = (unsigned char)(n - begin);
   warp_sync();
 }
 

@@ -7,6 +7,8 @@
 //   for each row k      U_kk = the factor of H_kk,  U_kj = U_kk'^-1 H_kj for its columns j,  y_k = U_kk'^-1 b_k
 //                       H_ij -= U_ki' U_kj  and  b_j -= U_kj' y_k  for its columns i <= j
 //   backward            x_k = U_kk^-1 (y_k - sum over j of U_kj x_j)
+//
+// Rows of a round (block_order.cuh) change other blocks each: a warp has one. All lanes share the row of a round of one.
 #pragma once
 
 #ifdef FACTOR_BY_LANES
@@ -140,10 +142,10 @@ struct FactorOfBlock {
 };
 
 // H_ij -= U_ki' U_kj and y_j -= U_kj' y_k, for the `beside` blocks that follow block `first` in row k. A lane has a row
-// of a block, or an entry of y.
-DEVICE void factor_subtract(const BlockFactor& f, int k, int first, int beside) {
+// of a block, or an entry of y; `lane` is its number among `lanes`.
+DEVICE void factor_subtract(const BlockFactor& f, int k, int first, int beside, int lane, int lanes) {
   const int of_blocks = FACTOR_SIDE * beside * (beside + 1) / 2;
-  LANE_FOR(t, of_blocks + FACTOR_SIDE * beside) {
+  ROLLED for (int t = lane; t < of_blocks + FACTOR_SIDE * beside; t += lanes) {
     if (t >= of_blocks) {
       const int e = (t - of_blocks) / FACTOR_SIDE, c = (t - of_blocks) % FACTOR_SIDE;
       const real *U = f.row_of(first + 1 + e, 0) + c, *y = f.y + FACTOR_SIDE * k;
@@ -193,23 +195,39 @@ DEVICE void factor_backward(const LargeIsland& s, const BlockFactor& f) {
   }
 }
 
-// x = inv(H) b, for H and y = b from factor_assemble; overwrites both.
-DEVICE void factor_solve(const LargeIsland& s, const BlockFactor& f, real* x) {
-  ROLLED for (int k = 0; k < s.nblock; ++k) {
-    const int first = f.order->first[k], beside = f.order->first[k + 1] - first - 1, columns = FACTOR_SIDE * beside;
-    FactorOfBlock own;  // each lane that needs it makes its own
-    if (lane() <= columns) own.factor(f.row_of(first, 0));
-    LANE_FOR(t, columns + 1) {
-      if (t == columns) own.forward(f.y + FACTOR_SIDE * k, 1);
-      else own.forward(f.row_of(first + 1 + t / FACTOR_SIDE, 0) + t % FACTOR_SIDE, FACTOR_SIDE);
-    }
-    if (beside) lane_sync();
-    LANE_FOR(i, 1) own.put(f.row_of(first, 0));
-    if (!beside) continue;
-    factor_subtract(f, k, first, beside);
+// Row k of the factor, and what it takes from other rows. All lanes have it, or those of a warp.
+DEVICE void factor_row(const BlockFactor& f, int k, bool all) {
+  const int number = all ? lane() : warp_lane(), lanes = all ? LANES : WARP_LANES;
+  const int first = f.order->first[k], beside = f.order->first[k + 1] - first - 1, columns = FACTOR_SIDE * beside;
+  FactorOfBlock own;  // each lane that needs it makes its own
+  if (number <= columns) own.factor(f.row_of(first, 0));
+  ROLLED for (int t = number; t <= columns; t += lanes) {
+    if (t == columns) own.forward(f.y + FACTOR_SIDE * k, 1);
+    else own.forward(f.row_of(first + 1 + t / FACTOR_SIDE, 0) + t % FACTOR_SIDE, FACTOR_SIDE);
+  }
+  if (all) {
+    lane_sync();
+  } else {
+    warp_sync();
+  }
+  if (number == 0) own.put(f.row_of(first, 0));
+  factor_subtract(f, k, first, beside, number, lanes);
+}
+
+// All rows of the factor. A function of its own, in whose loops the solver's variables need no registers.
+DEVICE_APART void factor_rows(real* block, real* y, BlockOrder* order, int n) {
+  const BlockFactor f = {block, y, order};
+  int rows;
+  ROLLED for (int k = 0; k < n; k += rows) {
+    rows = order->rows[k];
+    ROLLED for (int r = rows == 1 ? 0 : warp_index(); r < rows; r += LANES / WARP_LANES) factor_row(f, k + r, rows == 1);
     lane_sync();
   }
-  lane_sync();
+}
+
+// x = inv(H) b, for H and y = b from factor_assemble; overwrites both.
+DEVICE void factor_solve(const LargeIsland& s, const BlockFactor& f, real* x) {
+  factor_rows(f.block, f.y, f.order, s.nblock);
   if (warp_index() == 0) factor_backward(s, f);
   lane_sync();
   LANE_FOR(v, s.n) {
