@@ -64,7 +64,7 @@ _SPREAD = frozenset((COLLISION, CONSTRAINT_BLOCKS, GATHER))
 
 _THREADS_BY_BLOCK = 512  # on a multiprocessor, so that each has 128 registers
 
-_BLOCKS = {CONSTRAINT_BLOCKS: 5, GATHER: 6}
+_BLOCKS = {CONSTRAINT_BLOCKS: 5, GATHER: 8}
 """How many blocks of 128 threads a multiprocessor should hold of stages that would take more registers otherwise."""
 
 
