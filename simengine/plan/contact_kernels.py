@@ -96,12 +96,13 @@ PRISM_DEPTH_BY_WARP = replace(PRISMS[2], name="prism_depth_by_warp", own_lanes=3
 PRISM_TOUCH_IN_EIGHT = replace(PRISMS[3], name="prism_touch_in_eight", own_lanes=8)
 """The fourth of them for very few worlds."""
 
-_OF_LONG = (*PRISMS[3].constants, ("SHORT_QUEUE", 8))  # eight lanes and one take as long for some 10,000 prisms
+_OF_MANY = (*PRISMS[3].constants, ("SHORT_QUEUE", 4))
 PRISM_TOUCHES_OF_MANY = (
-    replace(PRISM_TOUCH_IN_EIGHT, name="prism_touch_short", constants=(*_OF_LONG, ("TAKES_SHORT_QUEUES", 1))),
-    replace(PRISMS[3], name="prism_touch_long", constants=(*_OF_LONG, ("TAKES_LONG_QUEUES", 1))),
+    replace(PRISMS[3], name="prism_touch_short", own_lanes=4, constants=(*_OF_MANY, ("TAKES_SHORT_QUEUES", 1))),
+    replace(PRISMS[3], name="prism_touch_long", constants=(*_OF_MANY, ("TAKES_LONG_QUEUES", 1))),
 )
-"""The fourth of them for more worlds, as two: one for short queues, and one for the others."""
+"""The fourth of them for more worlds, as two: one for short queues, with four lanes for each prism, and one for the
+others. A lane a prism would leave three lanes beside each idle in queues so short, which are spread over warps."""
 
 STORE_PRISMS = Kernel("hfield_of_prisms", (PRISM_STORE,), min_blocks_per_multiprocessor=6)
 """The narrowphase that follows them."""

@@ -111,15 +111,18 @@ struct AllLanes {
   static DEVICE_METHOD real from(real x, int rank) { return lane_get(x, rank); }
 };
 
-// Find the vertices of a simplex that somebody may ask for: each by another lane of a team of eight, or only those that
+// Find the vertices of a simplex that somebody may ask for, several at once by the lanes of a team, or only those that
 // are asked for.
 template <typename Team>
 DEVICE void find_vertices(const Difference& d, const Simplex& s) {
 #if REMEMBERS_VERTICES
-  if (Team::SIZE < 8) return;
-  const int own = Team::rank() & 7;
-  const int found = s.used[own >> 1] ? simplex_vertex(own & 1 ? d.b : d.a, s, own >> 1, own & 1) : -1;
-  for (int k = 0; k < 8; ++k) s.vertex[k >> 1][k & 1] = int(Team::from(real(found), k));
+  if (Team::SIZE < 4) return;
+  const int lanes = Team::SIZE < 8 ? Team::SIZE : 8;
+  for (int first = 0; first < 8; first += lanes) {
+    const int own = first + Team::rank() % lanes;
+    const int found = s.used[own >> 1] ? simplex_vertex(own & 1 ? d.b : d.a, s, own >> 1, own & 1) : -1;
+    for (int k = 0; k < lanes; ++k) s.vertex[(first + k) >> 1][(first + k) & 1] = int(Team::from(real(found), k));
+  }
 #endif
 }
 
