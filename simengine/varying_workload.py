@@ -28,6 +28,7 @@ class AsynchronousWorkload(SimulationWorkload):
     """
 
     _takes_controls = False
+    period = 1
 
     def __init__(self, name: str, sim: Simulation, settle: int = 100, seed: int = 0, form: str = "varying") -> None:
         if form not in ("varying", "fixed"):
@@ -87,6 +88,7 @@ class GenerationsWorkload(SimulationWorkload):
         super().__init__(name, sim, settle, seed)
         self._first = [(group.model, group.num_worlds) for group in sim.groups]
         self._models, self._every = list(models), every
+        self.period = every
         self._step = self._born = 0
 
     def run(self, executor: Executor, steps: int) -> Trace:

@@ -38,6 +38,9 @@ class SimulationWorkload:
     in_turns = True
     """Whether `rewind` brings back the same lists."""
 
+    period = CONTROL_SETS
+    """Steps after which the same happens again: others would be issued together in parts that are new."""
+
     _takes_controls = True
     """Whether each step has controls of its own."""
 

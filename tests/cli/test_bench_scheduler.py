@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import pytest
 
 from simengine.backends.select import available_backends
 from simengine.cli.bench.published import PUBLISHED
+from simengine.cli.bench.scheduler import _steps
 from simengine.cli.bench.scheduler_report import add_ratios, means_of_five, print_means
 from simengine.cli.main import main
 from simengine.cli.simulations.workloads import FIVE, WORKLOADS, family, make_workload, models_of
 from simengine.workload import SimulationWorkload
 from simengine_configs import load_preset
-from simengine_scheduler import FixedList
+from simengine_scheduler import Executor, FixedList
 from simengine_scheduler.executors.base import Options
 from simengine_scheduler.registry import EXECUTORS
 from simengine_scheduler.study.specs import Spec
@@ -216,3 +218,22 @@ def test_options_of_a_simulation(model: str) -> None:
     assert (workload.units, len(workload.emitters())) == (5, 2)
     assert all(isinstance(emitter, FixedList) for emitter in workload.emitters())
     workload.close()
+
+
+@pytest.mark.parametrize(
+    ("period", "most", "long", "short"),
+    [(10, 60, 60, 10), (10, 54, 50, 10), (20, 12, 12, 5), (1, 7, 7, 5), (20, 60, 60, 20), (20, 30, 20, 20)],
+)
+def test_repeats_are_whole_periods(period: int, most: int, long: int, short: int) -> None:
+    """So that each has as many births, and lists of as many steps, as any other."""
+
+    class Periodic:
+        options: ClassVar[dict[str, Any]] = {}
+
+        def run(self, executor: Executor, steps: int) -> None:
+            """Take no time."""
+
+    workload: Any = Periodic()
+    workload.period = period
+    found = [_steps(workload, SimpleNamespace(steps=most, seconds=seconds)) for seconds in (10.0, 0.0)]
+    assert found == [long, short]

@@ -199,7 +199,11 @@ def _bound(workload: Workload) -> Bound | None:
 
 
 def _steps(workload: Workload, settings: SimpleNamespace) -> int:
-    """Return the number of steps with which a repeat takes about `settings.seconds`."""
+    """Return the number of steps with which a repeat takes about `settings.seconds`.
+
+    It is a multiple of the workload's period, if this is not longer than a repeat may be. Otherwise one repeat might
+    have what another has not: a birth, or lists of several steps that are new.
+    """
     executor = make_executor("serial", **workload.options)
     workload.run(executor, _WARMUP)
     executor.synchronize()
@@ -208,4 +212,6 @@ def _steps(workload: Workload, settings: SimpleNamespace) -> int:
     executor.synchronize()
     each = (perf_counter() - began) / _FEWEST
     executor.close()
-    return int(min(settings.steps, max(_FEWEST, settings.seconds / each)))
+    steps = int(min(settings.steps, max(_FEWEST, settings.seconds / each)))
+    most = settings.steps - settings.steps % workload.period
+    return min(-(-steps // workload.period) * workload.period, most) or steps

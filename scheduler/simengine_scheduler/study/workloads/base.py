@@ -24,6 +24,7 @@ class Workload(Protocol):
         segments: the table of its calls.
         options: options of `make_executor` that its executors need.
         in_turns: whether `rewind` brings back the same lists, so that executors may take turns at no cost.
+        period: steps after which the same happens again. A repeat of so many steps, or a multiple, is like the next.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Workload(Protocol):
     segments: Segments
     options: dict[str, Any]
     in_turns: bool
+    period: int
 
     def emitters(self) -> Sequence[Emitter]:
         """Return new emitters of one step."""
@@ -113,6 +115,7 @@ class Network:
     """What the networks share. A step is one run of the executor."""
 
     in_turns = True
+    period = 1
 
     def __init__(self, name: str, target: Target, units: int) -> None:
         self.name = name
