@@ -32,7 +32,7 @@ def missed(rows: Sequence[Row]) -> dict[str, float]:
     for name, of in by_list(rows).items():
         share = us(of, "auto") / min(us(of, executor) for executor in of if executor != "auto")
         if share > 1.05:
-            found[name.partition(":")[0]] = share
+            found[f"`{name.partition(':')[0]}`" + " ahead of counts" * name.endswith("-ahead")] = share
     return dict(sorted(found.items(), key=lambda item: -item[1]))
 
 
@@ -44,7 +44,7 @@ def sentences(rows: Sequence[Row]) -> list[str]:
     of_serial = [us(of, "serial") / us(of, "window") for of in varying]
     of_graphs = [us(of, "graph-cached") / us(of, "window") for of in with_graphs]
     off = missed(rows)
-    named = ", ".join(f"{share:.2f} times as long on `{name}`" for name, share in off.items())
+    named = ", ".join(f"{share:.2f} times as long on {name}" for name, share in off.items())
     humanoid = lists["humanoid:emission=stages"]
     over = us(humanoid, "window") / us(humanoid, "serial")
     return [
@@ -82,6 +82,34 @@ def ahead_sentences(rows: Sequence[Row]) -> list[str]:
         f"`device` is {over('device')} as `serial` by counts",
         f"and {same} as `serial` on the same list",
         f"Kept graphs of these lists are {over('graph-cached')} as `serial` by counts",
+    ]
+
+
+THREADS = ["| list | none | 1 | 2 | 3 | 4 |", "|---|---|---|---|---|---|"]
+
+
+def threads_table(rows: Sequence[Row]) -> list[str]:
+    """What a step takes `streams` by the number of launch threads, in microseconds."""
+    lines = list(THREADS)
+    for name, of in by_list(rows).items():
+        found = (of.get(f"streams:launchers={threads}") for threads in range(5))
+        cells = [f"`{name}`", *(f"{row['us_per_step']:,.0f}" if row else "" for row in found)]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def later_training_sentences(rows: Sequence[Row]) -> list[str]:
+    """What the page says of a later training, where steps that are whole have no launch threads."""
+    rates = {way: [r["environment_steps_per_s"] for r in rows if r["way"] == way] for way in {r["way"] for r in rows}}
+    window = [*rates["window, whole, 0 threads"]]
+    window += [r["environment_steps_per_s"] for r in rows if r["way"] == "window, whole" and r["run"] == 2]
+    (auto,), (counted,), (threaded,) = (rates[w] for w in ("auto, whole", "window, 0 threads", "window, 3 threads"))
+    graphs = rates["kept graphs"]
+    return [
+        f"kept graphs made {min(graphs):,} to {max(graphs):,} environment steps a second in {len(graphs)} turns",
+        f"the window on whole steps {min(window):,} to {max(window):,} in {len(window)}",
+        f"`auto` chose kept graphs and made {auto:,}, trials included",
+        f"By counts, the window made {counted:,} with one thread, and {threaded:,} with three launch threads",
     ]
 
 

@@ -319,8 +319,8 @@ def test_whole_steps_of_robots_on_a_gpu() -> None:
     says(f"`device` prepared each such run anew, and took {slow['us_per_step']:,.0f} us")
 
 
-def test_lists_on_hosts_with_eight_cores() -> None:
-    rows = _rows("varying_lists_8_cores_h200.json")
+def test_lists_on_hosts_with_more_cores() -> None:
+    rows = _rows("varying_lists_16_cores_h200.json")
     assert all(row["legal"] and row["equal"] and not row["error"] and row["bound"] for row in rows)
     assert "\n".join(varying_lists.pieces_table(rows)) in PAGE
     for sentence in later_lists.sentences(rows):
@@ -335,6 +335,13 @@ def test_lists_on_hosts_with_eight_cores() -> None:
     for sentence in later_lists.driver_sentences(driver):
         says(sentence)
     says(later_lists.training_sentence(_rows("mixed_training_8_cores_h200.json")))
+    threads = _rows("launch_threads_h200.json")
+    assert all(row["good"] for row in threads)
+    assert "\n".join(later_lists.threads_table(threads)) in PAGE
+    training = _rows("mixed_training_16_cores_h200.json")
+    assert len({row["bits"] for row in training}) == 1
+    for sentence in later_lists.later_training_sentences(training):
+        says(sentence)
     model = " ".join((ROOT / "docs/simulated.md").read_text(encoding="utf-8").split())
     assert later_lists.modelled_sentence(ahead, _rows("gpu_model_stages_h100.json")) in model
 

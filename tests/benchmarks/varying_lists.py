@@ -29,7 +29,7 @@ def best(of: dict[str, Row], kind: str) -> Row:
 
 def varies(name: str) -> bool:
     """Whether the form of a list is new in each step."""
-    return "form=fixed" not in name and not name.startswith("wired")
+    return "form=fixed" not in name and "-ahead" not in name and not name.startswith("wired")
 
 
 def table(rows: Sequence[Row]) -> list[str]:
