@@ -7,6 +7,7 @@ in `actuators.cuh` and `actuators_jax.py`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, NamedTuple
 
 import mujoco
@@ -77,14 +78,20 @@ def _parameters(mj: mujoco.MjModel, prm: np.ndarray, part: str) -> np.ndarray:
 
     The peak force of a muscle, if not given, follows from its scale and acc0.
     """
-    field, enum, known = PARTS[part]
-    kind = np.asarray(getattr(mj, field))
-    names = {int(code): name.partition("_")[2].lower() for name, code in enum.__members__.items()}
-    used = np.array([known[names[code]] for code in kind.tolist()], dtype=int)
+    kind, known = np.asarray(getattr(mj, PARTS[part].field)), _used_parameters(part)
+    used = np.array([known[code] for code in kind.tolist()], dtype=int)
     folded = np.where(np.arange(_PRM) < used[:, None], prm[:, :_PRM], 0.0)
     scaled = (kind == int(_GAIN.mjGAIN_MUSCLE)) & (folded[:, 2] < 0)
     folded[scaled, 2] = folded[scaled, 3] / np.maximum(mujoco.mjMINVAL, mj.actuator_acc0[scaled])
     return folded
+
+
+@cache
+def _used_parameters(part: str) -> dict[int, int]:
+    """The number of parameters that each type uses, by MuJoCo's number of the type."""
+    _, enum, known = PARTS[part]
+    names = {int(code): name.partition("_")[2].lower() for name, code in enum.__members__.items()}
+    return {code: known[name] for code, name in names.items() if name in known}
 
 
 def full_turns(mj: mujoco.MjModel) -> np.ndarray:

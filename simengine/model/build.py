@@ -90,7 +90,8 @@ def build_arrays(mj: mujoco.MjModel, pairs: list[Candidate], census: Census | No
     values["dof_treeid"] = np.zeros(mj.nv) if disabled & int(_DISABLE.mjDSBL_ISLAND) else mj.dof_treeid
     arrays = {}
     for field in TABLE:
-        arrays[field.name] = typed(field.name, values[field.name] if field.name in values else getattr(mj, field.name))
+        given = values[field.name] if field.name in values else getattr(mj, field.name)
+        arrays[field.name] = np.array(given, dtype=np.int32 if field.kind == "int" else np.float64)
     if disabled & int(_DISABLE.mjDSBL_GRAVITY):
         arrays["opt_gravity"][:] = 0
     if disabled & int(_DISABLE.mjDSBL_SPRING):
@@ -115,6 +116,19 @@ def typed(name: str, values: Any) -> np.ndarray:
     return np.array(values, dtype=np.int32 if TABLE_BY_NAME[name].kind == "int" else np.float64)
 
 
+def _first_with_sizes() -> dict[str, tuple[str, int, int]]:
+    found: dict[str, tuple[str, int, int]] = {}
+    for field in TABLE:
+        for axis, (size, more) in enumerate(terms(field.dims)):
+            if size:
+                found.setdefault(size, (field.name, axis, more))
+    return found
+
+
+_FIRST_WITH = _first_with_sizes()
+"""For each size that a table field has, the first such field, the axis, and the number that is added to the size."""
+
+
 def build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str, int]:
     """Sizes of the table: as its arrays have them, and those that no array has."""
     derived = {
@@ -126,9 +140,8 @@ def build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str, 
         **search_sizes(arrays),
         "npiece": most_pieces(arrays),
     }
-    for field in TABLE:
-        for (size, more), number in zip(terms(field.dims), arrays[field.name].shape, strict=True):
-            derived.setdefault(size, number - more)
+    for size, (name, axis, more) in _FIRST_WITH.items():
+        derived.setdefault(size, arrays[name].shape[axis] - more)
     return {name: derived[name] if name in derived else int(getattr(mj, name)) for name in SIZES}
 
 

@@ -29,6 +29,9 @@ from simengine.model.table import TABLE, resolve
 
 _MOST_IN_REGISTERS = 64
 _MOST_IN_JAX = 20000  # candidate pairs: each has slots for its contacts, whether it touches or not
+_DIMS = tuple(dict.fromkeys(field.dims for field in TABLE))
+"""The different dims of table fields."""
+
 _SOLVERS = {
     int(mujoco.mjtSolver.mjSOL_PGS): "solve_pgs",
     int(mujoco.mjtSolver.mjSOL_CG): "solve_cg",
@@ -259,8 +262,8 @@ class ModelTable:
         return f"ModelTable({self.name!r}, {sizes})"
 
     def _check_shapes(self) -> None:
+        expected_of = {dims: resolve(dims, self.sizes) for dims in _DIMS}
         for field in TABLE:
-            expected = resolve(field.dims, self.sizes)
-            actual = self.arrays[field.name].shape
+            expected, actual = expected_of[field.dims], self.arrays[field.name].shape
             if actual != expected:
                 raise AssertionError(f"model table field {field.name} has shape {actual}, expected {expected}")

@@ -354,7 +354,7 @@ TABLE_BY_NAME: dict[str, TableField] = {f.name: f for f in TABLE}
 
 def resolve(dims: tuple[int | str, ...], sizes: Mapping[str, int]) -> tuple[int, ...]:
     """Shape of `dims` for given sizes; "nlevel+1" adds one to a size."""
-    return tuple(sizes[size] + more if size else more for size, more in terms(dims))
+    return tuple([sizes[size] + more if size else more for size, more in terms(dims)])
 
 
 @cache
