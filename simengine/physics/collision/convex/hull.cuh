@@ -171,18 +171,20 @@ DEVICE_CALL int search_farthest(const Hull& h, const real* dir) {
 }
 
 #if !SIMENGINE_GPU
-// The same for a prism, whose upper corners stand on the lower ones.
-DEVICE int farthest_of_prism(const Hull& h, const real* dir) {
+// The vertex of a prism that is farthest along `dir`, and its place. The upper corners stand on the lower ones.
+DEVICE int farthest_of_prism(const Hull& h, const real* dir, real* point) {
   const int first = dir[2] > 0 ? 3 : 0;
-  int best = first;
-  real most = dot3(h.vert + 3 * first, dir);
-  for (int v = first + 1; v < first + 3; ++v) take_farther(h, dir, v, &best, &most);
-  return best;
+  const real* corner = h.vert + 3 * first;
+  const real one = dot3(corner, dir), two = dot3(corner + 3, dir), three = dot3(corner + 6, dir);
+  int best = two > one;
+  best = three > (best ? two : one) ? 2 : best;
+  for (int i = 0; i < 3; ++i) point[i] = corner[3 * best + i];
+  return h.last = first + best;
 }
 
-// The vertex farthest along `dir`, and its place. A direction is often asked for twice: at the end of a search, to
-// improve a normal, and to find what touches there.
-DEVICE int farthest_point(const Hull& h, const real* dir, real* point) {
+// The same of a mesh. A direction is often asked for twice: at the end of a search, to improve a normal, and to find
+// what touches there.
+DEVICE_CALL int farthest_of_mesh(const Hull& h, const real* dir, real* point) {
   const bool again = h.last >= 0 && h.last_dir[0] == dir[0] && h.last_dir[1] == dir[1] && h.last_dir[2] == dir[2];
   for (int i = 0; i < 3; ++i) h.last_dir[i] = dir[i];
 #ifdef MATRIX_VECTORS
@@ -190,9 +192,14 @@ DEVICE int farthest_point(const Hull& h, const real* dir, real* point) {
     return h.last = farthest_of_cell(h, cube_cell(dir, h.cube_side), dir, point);
   }
 #endif
-  if (!again) h.last = h.top ? farthest_of_prism(h, dir) : search_farthest(h, dir);
+  if (!again) h.last = search_farthest(h, dir);
   for (int i = 0; i < 3; ++i) point[i] = h.vert[3 * h.last + i];
   return h.last;
+}
+
+// The vertex farthest along `dir`, and its place.
+DEVICE int farthest_point(const Hull& h, const real* dir, real* point) {
+  return h.top ? farthest_of_prism(h, dir, point) : farthest_of_mesh(h, dir, point);
 }
 #endif
 
