@@ -33,8 +33,8 @@ def face_spans(vert: np.ndarray, face: np.ndarray) -> np.ndarray:
 
 def _span(corner: list[_Point]) -> list[int]:
     """Four corners that include the first. The others advance while the area of the four grows: the third and the
-    second after each step of the fourth. This is MuJoCo's rule, found by experiment; the area is not always the
-    largest."""
+    second after each step of the fourth. Corners of a face that is not quite flat may stand back, so that one is left
+    out and two of the four meet. This is MuJoCo's rule, found by experiment; the area is not always the largest."""
     number, quad = len(corner), list(range(CORNERS))
     if number <= CORNERS:
         return quad
@@ -42,7 +42,7 @@ def _span(corner: list[_Point]) -> list[int]:
 
     def moves_on(which: int) -> bool:
         nonlocal area
-        if quad[which] + 1 >= (quad[which + 1] if which + 1 < CORNERS else number):
+        if quad[which] + 1 >= number:
             return False
         quad[which] += 1
         a, b, c, d = quad
