@@ -1,7 +1,7 @@
 """How deep a geom is in itself, which a sensor of the distance of a geom from its own body measures.
 
-Centres that coincide are no start for MuJoCo's search: of a box in some poses it gives 0, and of smooth shapes up to
-two percent less than the depth. The depth of a symmetric shape in itself is its least width.
+Centres that coincide are no start for MuJoCo's search: of a box or a mesh in some poses it gives 0, and of smooth
+shapes up to two percent less than the depth. The depth of a symmetric shape in itself is its least width.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
-_TYPE = mujoco.mjtGeom
+_TYPE, _SENSOR = mujoco.mjtGeom, mujoco.mjtSensor
 _OFF = int(mujoco.mjtDisableBit.mjDSBL_SENSOR)
+_FAR = 1.0  # [m], beyond any distance of a geom from itself
 _SIZES = {  # number of sizes of which the least is half the least width
     _TYPE.mjGEOM_SPHERE: 1,
     _TYPE.mjGEOM_CAPSULE: 1,
@@ -20,17 +21,26 @@ _SIZES = {  # number of sizes of which the least is half the least width
 }
 
 
-def own_depths(mj: mujoco.MjModel) -> dict[int, float]:
-    """Readings, by their index in `sensordata`, that the depth of some geom in itself bounds from above [m]."""
-    found = {}
-    for sensor in np.flatnonzero(np.asarray(mj.sensor_type) == int(mujoco.mjtSensor.mjSENS_GEOMDIST)).tolist():
-        shared = common_geoms(mj, sensor)
-        widths = [2 * mj.geom_size[g, :n].min() for g in shared if (n := _SIZES.get(_TYPE(mj.geom_type[g])))]
-        if widths and not mj.opt.disableflags & _OFF:
-            cutoff = float(mj.sensor_cutoff[sensor])
-            deepest = float(max(widths))
-            found[int(mj.sensor_adr[sensor])] = -min(deepest, cutoff) if cutoff > 0 else -deepest
-    return found
+def with_own_depths(mj: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
+    """`sensordata` with exact depths of geoms in themselves; nan where they are not known.
+
+    Args:
+        mj: the model.
+        data: evaluated up to the positions.
+    """
+    readings = np.array(data.sensordata)
+    if mj.opt.disableflags & _OFF:
+        return readings
+    for sensor in np.flatnonzero(np.asarray(mj.sensor_type) == int(_SENSOR.mjSENS_GEOMDIST)).tolist():
+        place, cutoff = int(mj.sensor_adr[sensor]), float(mj.sensor_cutoff[sensor]) or np.inf
+        for geom in sorted(common_geoms(mj, sensor)):
+            kind = _TYPE(mj.geom_type[geom])
+            if number := _SIZES.get(kind):
+                width = 2 * float(mj.geom_size[geom, :number].min())
+                readings[place] = min(readings[place], -min(width, cutoff))
+            elif kind == _TYPE.mjGEOM_MESH and not mujoco.mj_geomDistance(mj, data, geom, geom, _FAR, None) < 0:
+                readings[place] = np.nan
+    return readings
 
 
 def common_geoms(mj: mujoco.MjModel, sensor: int) -> set[int]:

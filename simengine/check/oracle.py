@@ -13,7 +13,7 @@ import numpy as np
 from simengine.check.chosen import Chosen, find_contacts
 from simengine.check.fields import FORWARD
 from simengine.check.gaps import with_whole_gaps
-from simengine.check.itself import own_depths
+from simengine.check.itself import with_own_depths
 from simengine.check.order import marks
 from simengine.check.runge_kutta import RungeKutta
 from simengine.check.segments import undecided_segments
@@ -213,13 +213,12 @@ def with_margins(mj: mujoco.MjModel, change: float) -> mujoco.MjModel:
 def collect(mj: mujoco.MjModel, data: mujoco.MjData) -> dict[str, np.ndarray]:
     """`fields_of`, and the contacts' first rows; nan for sensor readings that rounding decides.
 
-    The depth of a geom in itself is exact.
+    The depth of a geom in itself is exact, or nan.
     """
     fields = {"contact_efc_address": np.array(data.contact.efc_address), **fields_of(mj, data)}
+    fields["sensordata"] = with_own_depths(mj, data)
     fields["sensordata"][undecided_touch(mj, data)] = np.nan
     fields["sensordata"][undecided_segments(mj, data)] = np.nan
-    for reading, most in own_depths(mj).items():
-        fields["sensordata"][reading] = min(fields["sensordata"][reading], most)
     return fields
 
 

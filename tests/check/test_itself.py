@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from simengine import Simulation, check_model, load_model
-from simengine.check.itself import own_depths
+from simengine.check.itself import with_own_depths
 from simengine.check.oracle import collect
 
 SHAPES = {
@@ -28,7 +28,6 @@ SCENE = """
 def test_the_engine_measures_the_least_width_and_so_does_what_it_is_compared_with(shape: str, cutoff: float) -> None:
     mj = mujoco.MjModel.from_xml_string(SCENE.format(shape, cutoff))
     wanted, rng, data = -min(cutoff, SHAPES[shape]), np.random.default_rng(0), mujoco.MjData(mj)
-    assert own_depths(mj) == {1: pytest.approx(wanted)}
     qpos = rng.normal(size=(40, 7))
     qpos[:, 3:] /= np.linalg.norm(qpos[:, 3:], axis=1, keepdims=True)
     readings = []
@@ -68,11 +67,30 @@ def test_a_depth_that_is_off_by_one_percent_does_not_pass(monkeypatch: pytest.Mo
     assert not check_model(mj, backend="host", dtype="float64", num_states=20, num_steps=4).passed
 
 
-def test_other_sensors_have_none() -> None:
+def test_a_mesh_in_itself_is_compared_where_mujoco_finds_it() -> None:
+    lump = "-0.0778 -0.1086 0.1168 -0.0652 0.1194 0.0301 -0.102 -0.1041 -0.0866 0.0913 0.0305 -0.0534 0.09 0.11 -0.1"
+    scene = SCENE.replace("<worldbody>", f'<asset><mesh name="m" vertex="{lump}"/></asset><worldbody>', 1)
+    mj = mujoco.MjModel.from_xml_string(scene.format('type="mesh" mesh="m"', 1.0))
+    data, rng, qpos, found = mujoco.MjData(mj), np.random.default_rng(0), [], []
+    for _ in range(60):
+        data.qpos[3:] = rng.normal(size=4)
+        mujoco.mj_forward(mj, data)
+        qpos.append(data.qpos.copy())
+        found.append(collect(mj, data)["sensordata"][1])
+        assert np.isnan(found[-1]) == (data.sensordata[1] == 0)
+    assert 0 < np.isnan(found).sum() < 60
+    with Simulation(load_model(mj), num_worlds=60, backend="host", dtype="float64") as sim:
+        sim.set_state(qpos=np.array(qpos))
+        sim.forward()
+        ours = np.asarray(sim.field("sensordata"))[:, 1]
+    np.testing.assert_allclose(ours, np.nanmin(found), atol=1e-9)
+
+
+def test_other_sensors_are_left_as_they_are() -> None:
     two = SCENE.replace("</worldbody>", '<body name="c" pos="1 0 0"><geom size="0.1"/></body></worldbody>')
-    mj = mujoco.MjModel.from_xml_string(two.format('size="0.1"', 1).replace('body2="b"', 'body2="c"'))
-    assert own_depths(mj) == {}
-    silent = SCENE.format('size="0.1"', 1).replace(
-        "<worldbody>", '<option><flag sensor="disable"/></option><worldbody>'
-    )
-    assert own_depths(mujoco.MjModel.from_xml_string(silent)) == {}
+    silent = SCENE.replace("<worldbody>", '<option><flag sensor="disable"/></option><worldbody>')
+    for text in (two.format('size="0.1"', 1).replace('body2="b"', 'body2="c"'), silent.format('size="0.1"', 1)):
+        mj = mujoco.MjModel.from_xml_string(text)
+        data = mujoco.MjData(mj)
+        mujoco.mj_forward(mj, data)
+        assert np.array_equal(with_own_depths(mj, data), data.sensordata)
