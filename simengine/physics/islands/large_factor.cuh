@@ -8,7 +8,8 @@
 //                       H_ij -= U_ki' U_kj  and  b_j -= U_kj' y_k  for its columns i <= j
 //   backward            x_k = U_kk^-1 (y_k - sum over j of U_kj x_j)
 //
-// Rows of a round (block_order.cuh) change other blocks each: a warp has one. All lanes share the row of a round of one.
+// Rows of a round (block_order.cuh) change other blocks each: a warp has one. All lanes share the row of a round of
+// one.
 #pragma once
 
 #ifdef FACTOR_BY_LANES
@@ -220,7 +221,8 @@ DEVICE_APART void factor_rows(real* block, real* y, BlockOrder* order, int n) {
   int rows;
   ROLLED for (int k = 0; k < n; k += rows) {
     rows = order->rows[k];
-    ROLLED for (int r = rows == 1 ? 0 : warp_index(); r < rows; r += LANES / WARP_LANES) factor_row(f, k + r, rows == 1);
+    const int first = rows == 1 ? 0 : warp_index();
+    ROLLED for (int r = first; r < rows; r += LANES / WARP_LANES) factor_row(f, k + r, rows == 1);
     lane_sync();
   }
 }
