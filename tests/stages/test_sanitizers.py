@@ -103,10 +103,14 @@ def require(flags: tuple[str, ...]) -> None:
 def programs(name: str, dtype: str, integrator: str, form: str) -> tuple[Memory, Calls]:
     """A small memory and the calls of a step on it: single stages, or fused with rows in scratch or in the arena."""
     memory = start(name, dtype, 0, WORLDS[name])
+    # these work on what a step has left, in the place of kernels that it has
+    halves = () if memory.model.general_position else (catalogue.POSITION_IN_SIXTEEN,)
+    damped = (catalogue.DIAGONAL_KERNEL,) if integrator == "euler" and memory.model.damps_single_dofs else ()
+    again = ((kernel, arguments(kernel, memory)) for kernel in (*halves, *damped))
     if form == "single":
-        return memory, calls(memory, integrator, 0)
-    nothing = {kernel.name: frozenset() for kernel in KERNELS}
-    fused = fused_calls(memory, integrator, 0, form == "arena", nothing)
+        return memory, chain(calls(memory, integrator, 0), again)
+    nothing = {kernel.name: frozenset[str]() for kernel in KERNELS}
+    fused = chain(fused_calls(memory, integrator, 0, form == "arena", nothing), again)
     if form == "arena" or not memory.model.general_smooth or memory.model.has_adhesion:
         return memory, fused
     return memory, chain(fused, ((kernel, arguments(kernel, memory)) for kernel in OF_LARGE_MODELS))
@@ -186,7 +190,10 @@ def without(line: str, after: str) -> Edit:
 
 
 SEEDED = {
-    "a lane_sync of kinematics is missing": ("kinematics", without("lane_sync();", "kinematics_body(m, body, qpos, m")),
+    "a lane_sync of kinematics is missing": (
+        "kinematics",
+        without("lane_sync();", "kinematics_body(m, m.level_body()"),
+    ),
     "a lane_sync of the solver is missing": (
         "solve_newton_unilateral",
         without("lane_sync();", "LANE_FOR(r, n) efc_force[r]"),
