@@ -31,6 +31,7 @@ def rows_of(name: str) -> list[varying_model.Row]:
     ("name", "table", "sentences"),
     [
         ("gpu_model_varying_h100.json", varying_model.ratios_table, varying_model.sentences),
+        ("gpu_model_varying_h200.json", varying_model.later_table, varying_model.later_sentences),
         ("gpu_model_reasons_h100.json", varying_model.reasons_table, varying_model.reason_sentences),
         ("gpu_model_stages_h100.json", varying_model.stages_table, varying_model.stages_sentences),
     ],

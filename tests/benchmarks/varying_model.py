@@ -37,6 +37,16 @@ def ratios_table(rows: Sequence[Row]) -> list[str]:
     return lines
 
 
+def later_table(rows: Sequence[Row]) -> list[str]:
+    """Modelled over measured times where polling was not measured."""
+    names = {executor: name for executor, name in EXECUTORS.items() if "polling" not in executor}
+    lines = ["| list | " + " | ".join(names.values()) + " |", "|---" * (1 + len(names)) + "|"]
+    for name, own in by_list(rows).items():
+        cells = (f"{own[executor]['ratio']:.2f}" if executor in own else "" for executor in names)
+        lines.append(f"| `{name}` | " + " | ".join(cells) + " |")
+    return lines
+
+
 def reasons_table(rows: Sequence[Row]) -> list[str]:
     """What lists would take without some of the costs."""
     lines = ["| list | " + " | ".join(REASONS) + " |", "|---" * (1 + len(REASONS)) + "|"]
@@ -110,6 +120,17 @@ def sentences(rows: Sequence[Row]) -> list[str]:
         f"with pieces at {mean(pieces):.2f} ({min(pieces):.2f} to {max(pieces):.2f})",
         f"with polling at {mean(polling):.2f} ({min(polling):.2f} to {max(polling):.2f})",
         "{} of {} pairs of executors are in order".format(*pairs(rows)),
+    ]
+
+
+def later_sentences(rows: Sequence[Row]) -> list[str]:
+    """What the page says of these ratios."""
+    serial, pieces = (ratios_of(rows, name) for name in ("serial", "streams"))
+    of_groups = [row["ratio"] for row in rows if row["executor"] == "streams" and ":worlds=16" in row["workload"]]
+    return [
+        f"`serial` is at {mean(serial):.2f} in the mean ({min(serial):.2f} to {max(serial):.2f})",
+        f"with pieces at {mean(pieces):.2f} ({min(pieces):.2f} to {max(pieces):.2f})",
+        f"lists of groups take {1 / max(of_groups):.1f} to {1 / min(of_groups):.1f} times as long as the model says",
     ]
 
 
