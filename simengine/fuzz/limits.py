@@ -54,9 +54,9 @@ def without_comparison(mj: mujoco.MjModel) -> str:
         first, second = (_sliding_after_turning(mj, int(body)) for body in bodies)
         if first != second:
             return "a slide follows a ball joint, and MuJoCo's rate of a point's Jacobian is off by its velocity"
-    pairs = mj.body_weldid[mj.geom_bodyid[np.stack((mj.pair_geom1, mj.pair_geom2))]]
+    pairs = rigid[mj.geom_bodyid[np.stack((mj.pair_geom1, mj.pair_geom2))]]
     if (pairs[0] == pairs[1]).any():
-        return "an explicit pair is within a rigid body, and MuJoCo's adhesion does not count its contacts"
+        return "an explicit pair is in a rigid body or moves with no dof, and MuJoCo's adhesion counts no such contact"
     if _reaches_inward(mj):
         return "a margin plus gap is negative, by which MuJoCo's search of convex shapes shifts their distance"
     if _has_corners_beyond_its_hull(mj):

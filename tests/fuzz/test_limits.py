@@ -135,3 +135,24 @@ def test_places_that_float32_rounds_to_metres_are_left_out(place: float, kept: b
     oracle.forward(state)
     evaluation = Evaluation(state, collect(mj, oracle.data), oracle.touched())
     assert (is_sane(evaluation, "float64"), is_sane(evaluation, "float32")) == (True, kept)
+
+
+@pytest.mark.parametrize(("joint", "left_out"), [("", True), ('<joint type="slide" axis="1 0 0"/>', False)])
+def test_explicit_pairs_that_no_dof_moves_are_left_out_since_mujocos_adhesion_does_not_count_them(
+    joint: str, left_out: bool
+) -> None:
+    """An adhesion actuator pulls at a mocap body, which a ball and maybe another body touch."""
+    mocap = "" if joint else 'mocap="true"'
+    mj = mujoco.MjModel.from_xml_string(f"""
+<mujoco><worldbody><body name="m" mocap="true"><geom name="g" size="0.1"/></body>
+  <body {mocap} pos="0.1 0 0">{joint}<geom name="h" size="0.1"/></body>
+  <body pos="-0.1 0 0.1"><freejoint/><geom size="0.1"/></body></worldbody>
+  <contact><pair geom1="g" geom2="h"/></contact><actuator><adhesion body="m" ctrlrange="0 1"/></actuator></mujoco>""")
+    assert bool(without_comparison(mj)) == left_out
+    data = mujoco.MjData(mj)
+    mujoco.mj_forward(mj, data)
+    assert data.ncon == 2
+    with Simulation(load_model(mj), backend="host", dtype="float64") as sim:
+        sim.forward()
+        ours = np.linalg.norm(np.asarray(sim.field("actuator_moment")))
+    assert ours == pytest.approx(np.linalg.norm(data.actuator_moment) * (0.5 if left_out else 1.0), rel=1e-6)
