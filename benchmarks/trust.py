@@ -25,22 +25,22 @@ def fuzz_figures(*results: dict[str, Any]) -> str:
     head = " | ".join(("| largest error of", *(f"{backend}, {dtype}" for backend, dtype in columns))) + " |"
     table = "\n".join((head, "|" + "---|" * (1 + len(columns)), *rows))
     commands = "; ".join(f"`{result['command']}`, {result['date']}" for result in results)
-    together: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    together: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for result in results:
-        together.setdefault((result["backend"], _where(result)), []).append(result)
+        together.setdefault((result["backend"], _where(result), result["date"]), []).append(result)
     said = (_fuzzed(*place, runs) for place, runs in together.items())
     return "\n\n".join((*said, table, textwrap.fill(commands, 120, break_on_hyphens=False)))
 
 
-def _fuzzed(backend: str, where: str, runs: Sequence[dict[str, Any]]) -> str:
-    """What became of the models of all runs of a backend on a machine."""
+def _fuzzed(backend: str, where: str, date: str, runs: Sequence[dict[str, Any]]) -> str:
+    """What became of the models of all runs of a backend on a machine and day."""
     models = sum((Counter(run["models"]) for run in runs), Counter[str]())
     drawn, states, left_out = (sum(run[name] for run in runs) for name in ("drawn", "states", "left_out"))
     findings = sum(len(run["findings"]) + run["repeated"] for run in runs)
     explained = sum(sum(run["explained"].values()) for run in runs)
-    early = sum(not run.get("complete", True) for run in runs)
+    early, minutes = sum(not run.get("complete", True) for run in runs), sum(run["seconds"] for run in runs) / 60
     text = (
-        f"The {backend} backend, on {where}: {drawn:,} models in {sum(run['seconds'] for run in runs) / 60:.0f} minutes"
+        f"The {backend} backend, on {where}, {date}: {drawn:,} models in {minutes:.0f} minutes"
         f"{f' of {len(runs)} runs' if len(runs) > 1 else ''}, of which {models['agrees'] + models['differs']:,} were "
         f"compared in {states:,} states and steps. MuJoCo refused {models['invalid']:,}, the engine "
         f"{models['refused']:,}, and {models['undecided']:,} had nothing to compare or were too large. {left_out:,} "

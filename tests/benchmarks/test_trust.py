@@ -33,7 +33,7 @@ def test_a_page_without_its_marks_is_refused() -> None:
         written("# Trust")
 
 
-def test_runs_on_one_machine_are_one_sentence() -> None:
+def test_runs_on_one_machine_and_day_are_one_sentence() -> None:
     first = json.loads((RESULTS / PARTS["fuzz"][0][0]).read_text(encoding="utf-8"))
     other = {**first, "hardware": {**first["hardware"], "cores": 3}, "complete": False}
     figures = fuzz_figures(first, other, {**first, "seed": 1})
