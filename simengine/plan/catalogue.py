@@ -94,7 +94,7 @@ POSITION = Kernel(
     min_blocks_per_multiprocessor=8,
 )
 POSITION_IN_SIXTEEN = replace(POSITION, name="position_in_sixteen", own_lanes=16, constants=(("DOFS_BEYOND_LANES", 1),))
-"""The same by half a warp for each world, of which one with more than 16 dofs would leave most lanes idle."""
+"""The same by half a warp for each world of 17 to 32 dofs, of which a whole one would leave most lanes idle."""
 POSITION_GENERAL = Kernel(
     "position_general",
     (GUARD, KINEMATICS, SITES, COM_POS, TENDON, COLLISION_GENERAL),

@@ -53,7 +53,7 @@ FEWEST_GEOMS_IN_MEMORY = 64
 share."""
 
 MOST_WORLDS_BY_WARPS = 16384
-"""Up to this many worlds, a warp finds the positions of a world of more than 16 dofs. Of more, half a warp does."""
+"""Up to this many worlds, a warp finds the positions of a world of 17 to 32 dofs. Of more, half a warp does."""
 
 SPREAD_WORLDS = 512
 """Up to this many worlds, a GPU has lanes to spare for searches, and warps for a world each in a solver."""
@@ -232,7 +232,8 @@ class Selection:
             return (*self._fitting(self._poses), contact_kernels.COUNTING_IN_EIGHT)
         if self.merged:
             return catalogue.position_in_two(general, self._reads_sites)
-        if self.in_eight and not general and not self.model.has_islands and self.worlds > MOST_WORLDS_BY_WARPS:
+        plain = not general and not self.model.has_islands and self.model.nv <= 2 * HALF_WARP
+        if self.in_eight and plain and self.worlds > MOST_WORLDS_BY_WARPS:
             return (catalogue.POSITION_IN_SIXTEEN,)
         return self._fitting(catalogue.position(general, self._reads_sites))
 

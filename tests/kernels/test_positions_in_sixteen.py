@@ -11,6 +11,7 @@ from simengine.plan.catalogue import POSITION, POSITION_IN_SIXTEEN
 from simengine.plan.selection import MOST_WORLDS_BY_WARPS, Selection
 from tests.helpers.cuda_on_host.program import FIRST_TO_LAST
 from tests.helpers.cuda_on_host.resident import FiberResident
+from tests.helpers.humanoids import humanoid_xml
 from tests.stages.harness import Memory, arguments, changed
 
 
@@ -52,3 +53,10 @@ def test_half_a_warp_has_the_worlds_of_very_large_batches() -> None:
     assert many == (POSITION,)
     assert more == (POSITION_IN_SIXTEEN,)
     assert Selection(model, 2 * MOST_WORLDS_BY_WARPS, "rk4", frozenset(), True).position() == (POSITION,)
+
+
+def test_a_warp_has_worlds_of_more_dofs_than_two_in_a_lane_of_half_of_it() -> None:
+    model = load_model(humanoid_xml(frictionloss=0)).table
+    assert model.nv == 35
+    selection = Selection(model, 2 * MOST_WORLDS_BY_WARPS, "euler", frozenset(), True, spreads_searches=True)
+    assert POSITION_IN_SIXTEEN not in selection.position()
