@@ -105,6 +105,10 @@ DEVICE void move_frame(const Model& m, int j, const real* motion, real* pos, rea
   for (int i = 0; i < 3; ++i) pos[i] = (anchor[i] + pos[i]) - arm[i];
 }
 
+// Whether a body has more than 16 above it. Rotations by quaternions that are not of length one stretch what they turn,
+// so that in long chains quaternions have length one in every round, and in others at the end alone.
+DEVICE bool has_long_chains(const Model& m) { return m.nround() > 4; }
+
 // Frame of a body in that of its parent, or in the world where a free joint or the caller gives it; the motion of joint
 // j is in xanchor[j] and the first word of xaxis[j].
 DEVICE void frame_in_parent(const Model& m, int body, const real* qpos, const real* mocap_pos, const real* mocap_quat,
@@ -118,23 +122,23 @@ DEVICE void frame_in_parent(const Model& m, int body, const real* qpos, const re
   real pos[3], quat[4];
   for (int i = 0; i < 3; ++i) pos[i] = own_pos[i];
   for (int i = 0; i < 4; ++i) quat[i] = own_quat[i];
-  if (free || mocap >= 0) {
-    normalize4(quat);
-  } else {
+  if (!free && mocap < 0) {
     ROLLED for (int j = jntadr; j < jntadr + jntnum; ++j) {
       const real motion[4] = {xanchor[3 * j], xanchor[3 * j + 1], xanchor[3 * j + 2], xaxis[3 * j]};
       move_frame(m, j, motion, pos, quat);
     }
   }
+  if (free || mocap >= 0 || has_long_chains(m)) normalize4(quat);
   for (int i = 0; i < 3; ++i) xpos[3 * body + i] = pos[i];
   for (int i = 0; i < 4; ++i) xquat[4 * body + i] = quat[i];
 }
 
 // Put the frame of a body, as another body sees it, into that of the other body.
-DEVICE void put_into(int body, int base, real* xpos, real* xquat) {
+DEVICE void put_into(int body, int base, bool in_long_chain, real* xpos, real* xquat) {
   real pos[3], quat[4];
   quat_rotate(pos, xquat + 4 * base, xpos + 3 * body);
   quat_mul(quat, xquat + 4 * base, xquat + 4 * body);
+  if (in_long_chain) normalize4(quat);
   for (int i = 0; i < 3; ++i) xpos[3 * body + i] = xpos[3 * base + i] + pos[i];
   for (int i = 0; i < 4; ++i) xquat[4 * body + i] = quat[i];
 }
@@ -178,7 +182,9 @@ DEVICE void body_frames(const Model& m, const real* qpos, const real* mocap_pos,
   lane_sync();
   ROLLED for (int round = 0; round < m.nround(); ++round) {
     const int begin = m.round_adr()[round], end = m.round_adr()[round + 1];
-    LANE_FOR(k, end - begin) put_into(m.round_body()[begin + k], m.round_base()[begin + k], xpos, xquat);
+    LANE_FOR(k, end - begin) {
+      put_into(m.round_body()[begin + k], m.round_base()[begin + k], has_long_chains(m), xpos, xquat);
+    }
     lane_sync();
   }
   LANE_FOR(e, m.nbody() - 1) normalize4(xquat + 4 * (e + 1));
