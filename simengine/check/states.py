@@ -221,10 +221,13 @@ class Sampler:
 
 
 def is_sane(data: mujoco.MjData) -> bool:
-    """Whether a simulated state is finite and not faster than _SPEED, so that the simulation has not diverged."""
-    finite = np.isfinite(data.qpos).all() and np.isfinite(data.qvel).all()
+    """Whether a simulated state is one to go on from, and not faster than _SPEED: the simulation has not diverged.
+
+    Beyond mjMAXVAL, the engine stops at once, and MuJoCo resets the state when its next step begins.
+    """
+    within = np.abs(data.qpos).max(initial=0) < mujoco.mjMAXVAL  # NaN is not
     reset = any(data.warning[kind].number for kind in _BLOWN_UP)  # MuJoCo resets such a state itself
-    return bool(finite and not reset and np.abs(data.qvel).max(initial=0) < _SPEED)
+    return bool(within and not reset and np.abs(data.qvel).max(initial=0) < _SPEED)
 
 
 def _state(kind: str, *arrays: np.ndarray) -> State:

@@ -158,3 +158,17 @@ def test_a_throw_is_no_faster_than_joints_can_be() -> None:
     )
     sampler = Sampler(mj, 0)
     assert max(np.abs(sampler.thrown(0, 1).qvel).max() for _ in range(10)) < 100
+
+
+def test_a_step_beyond_what_mujoco_goes_on_from_is_not_compared() -> None:
+    """A joint turns by 3e9 rad in a step, and after four of them MuJoCo resets the state."""
+    mj = mujoco.MjModel.from_xml_string(
+        '<mujoco><option timestep="2e7"/><worldbody><body><joint name="j" damping="1"/><geom size="0.1"/></body>'
+        '</worldbody><actuator><motor ctrlrange="-3 3" gear="50" joint="j"/></actuator></mujoco>'
+    )
+    data = mujoco.MjData(mj)
+    for qpos, sane in ((9.9e9, True), (1.1e10, False), (np.inf, False), (np.nan, False)):
+        data.qpos[:] = qpos
+        assert is_sane(data) == sane
+    steps = follow(Oracle(mj), Sampler(mj, 1), 40)
+    assert np.abs(steps.after["qpos"]).max() < mujoco.mjMAXVAL
