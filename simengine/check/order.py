@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+_COPIES = 1e-10  # difference up to which contacts are copies, or of neighbouring prisms with one corner
+
 
 def marks(dist: np.ndarray, pos: np.ndarray, frame: np.ndarray) -> np.ndarray:
     """What tells the contacts of a pair apart, (n, 7): position [m], distance [m] and normal.
@@ -27,14 +29,16 @@ def contact_order(geoms: np.ndarray, own: np.ndarray, other: np.ndarray) -> np.n
         other: (n, k) the other engine's.
 
     Returns:
-        (n,) indices of the other engine's contacts: among those of the same pair, the nearest that is not taken yet.
+        (n,) indices of the other engine's contacts: among those of the same pair, the nearest that is not taken yet. Of
+        copies, which several explicit pairs of the same geoms have, it is the first.
     """
     order = np.arange(len(geoms))
     ends = np.flatnonzero((np.diff(geoms, axis=0) != 0).any(axis=1)) + 1
     for run in np.split(order.copy(), ends):
         left = list(run)
         for i in run if len(run) > 1 else ():
-            nearest = min(left, key=lambda j: float(np.abs(own[i] - other[j]).max()))
+            apart = np.abs(own[i] - other[left]).max(axis=1)
+            nearest = left[int((apart <= apart.min() + _COPIES).argmax())]
             left.remove(nearest)
             order[i] = nearest
     return order
