@@ -27,6 +27,8 @@ _LARGEST_INERTIA_ERROR = 2e-7  # relative, of the least inertia of a dof, beyond
 _LARGEST_SPIN_ERROR = 5e-5  # relative to bias forces: their tolerance in float32
 # Relative to accelerations: four times their tolerance in float32, since it is the most that rounding may make of them.
 _LARGEST_SPIN_ACCELERATION = 1e-3
+# Of the largest acceleration, that rounding of constraint forces in float32 may make, beyond which it is.
+_LARGEST_FORCE_ACCELERATION = 0.25
 _HARDEST = {"float64": 1e8, "float32": 1e5}  # efc_D beyond which it is
 _FARTHEST = 1e6  # [m] of a com, beyond which it is, in float32: that holds its place to a tenth of a metre
 _PLACES = ("xpos", "xipos", "xanchor", "geom_xpos", "site_xpos")
@@ -161,8 +163,8 @@ def is_sane(evaluation: Evaluation, dtype: str) -> bool:
     minimum of the cost that solvers look for. In float32, a solver resolves about a thousandth of the reference
     accelerations, so states are left out in which these are large. So are states in which a body far from the com of
     its tree spins so fast that the centrifugal forces about that com, which cancel, leave mere rounding, or enough of
-    it to accelerate a light dof. In either precision, inertia about a com that is a million times as far from a joint
-    as its bodies leaves mere rounding, too.
+    it to accelerate a light dof; and states in which constraint forces cancel as far. In either precision, inertia
+    about a com that is a million times as far from a joint as its bodies leaves mere rounding, too.
     """
     fields, state = evaluation.fields, evaluation.state
     if not all((np.abs(getattr(state, name)) < mujoco.mjMAXVAL).all() for name in STATE_ARRAYS):
@@ -179,7 +181,7 @@ def is_sane(evaluation: Evaluation, dtype: str) -> bool:
         return False
     if dtype == "float32" and np.abs(fields["efc_aref"]).max(initial=0.0) > _STIFFEST:
         return False
-    if dtype == "float32" and _is_lost_in_spin(fields):
+    if dtype == "float32" and (_is_lost_in_spin(fields) or _is_lost_in_forces(fields)):
         return False
     return bool(np.abs(fields["qacc"]).max() < _FASTEST and fields["efc_D"].max(initial=0.0) < _HARDEST[dtype])
 
@@ -201,6 +203,13 @@ def _is_lost_in_spin(fields: Mapping[str, np.ndarray]) -> bool:
     error, least = _spin_error(fields), float(np.linalg.eigvalsh(fields["qM"])[0])
     forces, accelerations = (max(1.0, float(np.abs(fields[name]).max())) for name in ("qfrc_bias", "qacc_smooth"))
     return error > min(_LARGEST_SPIN_ERROR * forces, _LARGEST_SPIN_ACCELERATION * accelerations * least)
+
+
+def _is_lost_in_forces(fields: Mapping[str, np.ndarray]) -> bool:
+    """Whether constraint forces cancel so far that their rounding in float32 is a large part of the accelerations."""
+    forces = np.abs(fields["efc_force"]) @ np.abs(fields["efc_J"].reshape(-1, len(fields["qacc"])))
+    error = float(np.finfo(np.float32).eps * forces.max(initial=0.0)) / float(np.linalg.eigvalsh(fields["qM"])[0])
+    return error > _LARGEST_FORCE_ACCELERATION * max(1.0, float(np.abs(fields["qacc"]).max()))
 
 
 def _spin_error(fields: Mapping[str, np.ndarray]) -> float:

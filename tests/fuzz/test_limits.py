@@ -156,3 +156,18 @@ def test_explicit_pairs_that_no_dof_moves_are_left_out_since_mujocos_adhesion_do
         sim.forward()
         ours = np.linalg.norm(np.asarray(sim.field("actuator_moment")))
     assert ours == pytest.approx(np.linalg.norm(data.actuator_moment) * (0.5 if left_out else 1.0), rel=1e-6)
+
+
+def test_constraint_forces_that_cancel_but_for_their_rounding_are_left_out_in_float32() -> None:
+    """Two planes hold a box, each deep in it."""
+    text = read(ROOT / "tests" / "corpus" / "between_two_planes.xml").text
+    mj = mujoco.MjModel.from_xml_string(text)
+    oracle, rest = Oracle(mj, "float32"), Sampler(mj, 3).random()
+    qpos = (0.64170510, -0.19307062, -0.68614674, 0.28309178, -1.18317604, 0.55254120, 0.35659933, 0.04277245)
+    oracle.forward(state := rest._replace(qpos=np.array([*qpos, -0.75213403, -0.57862866, -6.75028467])))
+    fields = collect(mj, oracle.data)
+    assert np.abs(fields["efc_force"]).max() > 1e5
+    for part, kept in ((1.0, False), (1e-3, True)):
+        changed = {**fields, "efc_force": part * fields["efc_force"], "qacc": np.ones(mj.nv)}
+        evaluation = Evaluation(state, {**changed, "efc_aref": 0 * fields["efc_aref"]}, oracle.touched())
+        assert (is_sane(evaluation, "float64"), is_sane(evaluation, "float32")) == (True, kept)
