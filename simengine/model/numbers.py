@@ -47,6 +47,7 @@ _OVERRIDES = ("o_margin", "o_solref", "o_solimp", "o_friction")  # of all contac
 # An infinite one ends a search at once.
 _TOLERANCES = ("tolerance", "ls_tolerance", "noslip_tolerance", "ccd_tolerance")
 
+_LEAST_NORM = 0.5  # of a quaternion that is one; numbers beyond 1e154 overflow to zero when MuJoCo normalizes them
 _SHORTEST = 1e-8  # [m] of a cell: below that, indices of the cells under a geom are beyond int32
 
 _EPSILON = float(np.finfo(float).eps)
@@ -63,8 +64,8 @@ def check_numbers(name: str, mj: mujoco.MjModel) -> None:
         mj: the compiled model.
 
     Raises:
-        ModelError: the model holds NaN or an infinity, a joint has a negative friction loss, or cells of a height field
-            are too short. The message names every array with one of its elements.
+        ModelError: the model holds NaN or an infinity, a joint has a negative friction loss, an inertia no orientation,
+            or a height field too short cells. The message names every array with one of its elements.
     """
     if bad := bad_numbers(mj):
         raise ModelError(f"model {name!r} has numbers that are not finite: {'; '.join(bad)}; correct the model")
@@ -74,6 +75,10 @@ def check_numbers(name: str, mj: mujoco.MjModel) -> None:
     if driven:
         losses = "; ".join(f"{joint} has {loss:g}" for joint, loss in dict(driven).items())
         raise ModelError(f"model {name!r} has friction that drives instead of braking: {losses}; give zero or more")
+    unturned = np.flatnonzero(np.linalg.norm(mj.body_iquat, axis=1) < _LEAST_NORM).tolist()
+    if unturned:
+        bodies = "; ".join(_element(mj, "body", "body", i) for i in unturned)
+        raise ModelError(f"model {name!r} has inertia without an orientation, body_iquat is zero: {bodies}; correct it")
     if narrow := _short_cells(mj):
         raise ModelError(
             f"model {name!r} has height fields with cells below {_SHORTEST:g} m: {narrow}; give larger sizes"

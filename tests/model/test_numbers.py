@@ -202,3 +202,14 @@ def test_height_fields_whose_cells_no_index_counts_are_refused(size: str, said: 
         return
     with pytest.raises(simengine.ModelError, match=f"cells below 1e-08 m: hfield 'hill' has cells of {said} m; give"):
         simengine.load_model(text)
+
+
+def test_inertia_whose_orientation_overflows_is_refused() -> None:
+    """MuJoCo makes zero of it, and its boxes around the body then miss contacts."""
+    inertial = '<inertial pos="0 0 0" mass="1" quat="{} 1 0 0" diaginertia="1 1 1"/><geom name="upper"'
+    turned = ROBOT.replace('<geom name="upper"', inertial)
+    assert simengine.load_model(turned.format("2"))
+    with pytest.raises(
+        simengine.ModelError, match="without an orientation, body_iquat is zero: body 'arm'; correct it"
+    ):
+        simengine.load_model(turned.format("2e300"))
