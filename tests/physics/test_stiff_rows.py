@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import jax
 import mujoco
 import numpy as np
 import pytest
 
 from simengine import Simulation
+from simengine.check.report import relative_error
 from simengine.model.rows import with_least_weights
+from tests.helpers.checkout import ROOT
 
 WORLDS = 32
+EDGES = ROOT / "tests" / "corpus" / "edges_without_friction.xml"
 
 
 def rings(cone: str, impratio: int, dim: int) -> mujoco.MjModel:
@@ -61,3 +65,32 @@ def test_rows_that_no_body_gives_way_to_share_the_least_regularisation(cone: str
     sim = Simulation(mj, num_worlds=1, backend=backend, dtype=dtype)
     sim.forward()
     np.testing.assert_allclose(sim.constraints(0).D, data.efc_D, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("backend", "worlds", "dim"),
+    [
+        ("host", 1, 3),  # and a tile
+        ("host", WORLDS, 3),
+        ("host", 1, 4),  # and rows of every type
+        pytest.param("jax", WORLDS, 3, marks=pytest.mark.slow),
+    ],
+)
+def test_a_full_step_that_leaves_forces_out_of_balance_is_followed_by_another(
+    backend: str, worlds: int, dim: int
+) -> None:
+    """Edges without friction are so hard that the Hessian has few digits of the inertia."""
+    text = EDGES.read_text()
+    mj = mujoco.MjModel.from_xml_string(text.replace('priority="1"', f'priority="1" condim="{dim}"'))
+    mj.opt.tolerance = mj.opt.ls_tolerance = 1e-15
+    data, rng = mujoco.MjData(mj), np.random.default_rng(0)
+    states = rng.normal(size=(12 * WORLDS, mj.nq)) * np.repeat([[0.02], [0.3], [1.0], [0.05]], 3 * WORLDS, axis=0)
+    with jax.enable_x64(True), Simulation(mj, num_worlds=worlds, backend=backend, dtype="float64") as sim:
+        for first in range(0, len(states), worlds):
+            sim.set_state(qpos=states[first : first + worlds])
+            sim.forward()
+            for qpos, qacc in zip(states[first : first + worlds], np.asarray(sim.field("qacc")), strict=True):
+                mujoco.mj_resetData(mj, data)
+                data.qpos[:] = qpos
+                mujoco.mj_forward(mj, data)
+                assert relative_error(qacc, data.qacc)[1] < 1e-6

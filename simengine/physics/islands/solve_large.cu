@@ -124,8 +124,8 @@ DEVICE void solve_large(const Model& m, const int* nefc, const real* qfrc_smooth
     const real moved2 = primal_move(m, rows, qfrc_smooth, p, search, Mv, efc_jv, smallest, efc_weight, full).length2;
     ++iteration;
     // (6) is the point as near to the optimum as rounding allows? A full step leaves its own rounding errors, and a
-    // second one those of the optimum.
-    done = full && (again || moved2 <= SHORT_STEP2);
+    // second one those of the optimum. In double precision, it is always taken.
+    done = full && (again || (REAL_IS_FLOAT && moved2 <= SHORT_STEP2));
     done |= decrement <= noise || moved2 <= REAL_EPS * REAL_EPS;
   }
   lane_sync();

@@ -9,6 +9,11 @@
 #define SHORT_STEP2 R(1e-2)
 #endif
 
+// Force of a row that only pushes, at its residual.
+DEVICE real push_of_row(const real* D, const real* jar, int r) {
+  return select(jar[r] < 0, -(D[r] * jar[r]), R(0.0));
+}
+
 // Has the cost of row r, or of the cone whose first row is r, the same second derivatives all along a full step?
 DEVICE bool is_quadratic(const Model& m, const Rows& rows, int r, int dim, const real* jar, const real* jv) {
   if (!in_cone(rows.type[r])) {
@@ -34,4 +39,29 @@ DEVICE bool is_full_step(const Model& m, const Rows& rows, const real* jar, cons
     if (dim) bends |= !is_quadratic(m, rows, r, dim, jar + r, jv + r);
   }
   return !lane_any(bends);
+}
+
+// Do inertial, smooth and constraint forces balance, but for rounding? Where rows are far harder than inertia, as edges
+// of pyramids with hardly any friction, the Hessian has few digits of the inertia, and a full step ends beside the
+// optimum. This is asked in double precision only. `force(r)` gives the force of row r.
+template <class Force>
+DEVICE truth is_balanced(int nv, int n, const real* J, int stride, const real* Ma, const real* qfrc_smooth,
+                         const Force& force) {
+  truth off = real(0) < 0;
+#if !REAL_IS_FLOAT
+  real total = 0;  // where a dof has no forces, rounding is that of other dofs
+  DOF_FOR(i, nv) total += abs_(Ma[i]) + abs_(qfrc_smooth[i]);
+  total = lane_sum(total);
+  DOF_FOR(i, nv) {
+    real left = Ma[i] - qfrc_smooth[i], size = abs_(Ma[i]) + abs_(qfrc_smooth[i]);
+    for (int r = 0; r < n; ++r) {
+      const real x = J[r * stride + i] * force(r);
+      left -= x;
+      size += abs_(x);
+    }
+    off = off | (abs_(left) > 1e-9 * size + 1e-14 * total);
+  }
+  off = any_lane(off);
+#endif
+  return !off;
 }

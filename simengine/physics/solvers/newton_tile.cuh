@@ -101,7 +101,7 @@ DEVICE void newton_in_tile(const Model& m, const int* nefc, const real* qM, cons
   }
   for (int i = 0; i < nv; ++i) Ma[i] = Mv[i];
   for (int i = 0; i < stride; ++i) search[i] = 0;
-  truth running = !(real(0) < 0);
+  truth running = !(real(0) < 0), full = !running;
   real iterations = 0;
   // (6) stop at the optimum, or after the most iterations
   for (int iteration = 0; iteration < m.opt_iterations(); ++iteration) {
@@ -124,7 +124,7 @@ DEVICE void newton_in_tile(const Model& m, const int* nefc, const real* qM, cons
       length2 = fma_(search[i], search[i], length2);
       size2 = fma_(point[i], point[i], size2);
     }
-    truth same = running;
+    truth again = full, same = running;
     for (int r = 0; r < n; ++r) {
       const truth now = efc_jar[r] < 0, then = efc_jar[r] + efc_jv[r] < 0;
       same = same & !((now & !then) | (then & !now));
@@ -138,10 +138,16 @@ DEVICE void newton_in_tile(const Model& m, const int* nefc, const real* qM, cons
     for (int r = 0; r < n; ++r) efc_jar[r] = select(running, fma_(alpha, efc_jv[r], efc_jar[r]), efc_jar[r]);
     iterations = select(running, iterations + 1, iterations);
     // (5) is the point as near to the optimum as rounding allows?
-    running = running & !(same | (alpha * alpha * length2 <= REAL_EPS * REAL_EPS * size2));
+    full = same;
+    if (!REAL_IS_FLOAT && any_world(same & !again)) {
+      again = again | is_balanced(nv, n, efc_J, stride, Ma, qfrc_smooth,
+                                  [&](int r) { return push_of_row(efc_D, efc_jar, r); });
+    }
+    if (REAL_IS_FLOAT) again = same;
+    running = running & !((same & again) | (alpha * alpha * length2 <= REAL_EPS * REAL_EPS * size2));
   }
   // (7) forces
-  for (int r = 0; r < n; ++r) efc_force[r] = select(efc_jar[r] < 0, -(efc_D[r] * efc_jar[r]), R(0.0));
+  for (int r = 0; r < n; ++r) efc_force[r] = push_of_row(efc_D, efc_jar, r);
   for (int i = 0; i < nv; ++i) {
     real x = 0;
     for (int r = 0; r < n; ++r) x = fma_(efc_J[r * stride + i], efc_force[r], x);

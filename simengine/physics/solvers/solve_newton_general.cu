@@ -184,6 +184,19 @@ DEVICE real newton_direction(const Model& m, const Rows& rows, real* search, con
 // A decrease of the cost below so many times primal_noise that no longer shrinks is rounding, too.
 #define FAINT R(1e4)
 
+// In double precision: do forces balance at a point? `force` receives those of the rows.
+DEVICE bool has_balance(const Model& m, const Rows& rows, const real* jar, real* force, const real* Ma,
+                        const real* qfrc_smooth) {
+#if REAL_IS_FLOAT
+  return true;
+#else
+  lane_sync();
+  rows_cost(m, rows, jar, force, (real*)0);
+  lane_sync();
+  return is_balanced(m.nv(), rows.n, rows.J, m.nvp(), Ma, qfrc_smooth, [&](int r) { return force[r]; });
+#endif
+}
+
 DEVICE void solve_newton_general(const Model& m, const int* nefc, const real* qM, const real* qfrc_smooth,
                          const real* qacc_smooth, const real* qacc_warmstart, const real* efc_J, const real* efc_D,
                          const real* efc_aref, const int* efc_type, const int* efc_id, const real* efc_frictionloss,
@@ -249,7 +262,7 @@ DEVICE void solve_newton_general(const Model& m, const int* nefc, const real* qM
     ++iteration;
     // (5) is the point as near to the optimum as rounding allows? A full step leaves its own rounding errors, and a
     // second one those of the optimum.
-    done = full && (again || moved2 <= SHORT_STEP2);
+    done = full && (again || (moved2 <= SHORT_STEP2 && has_balance(m, rows, efc_jar, efc_force, Ma, qfrc_smooth)));
     done |= decrement <= noise || moved2 <= REAL_EPS * REAL_EPS;
     done |= decrement <= FAINT * noise && decrement > R(0.9) * before;
     before = decrement;

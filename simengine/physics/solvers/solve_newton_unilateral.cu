@@ -5,7 +5,8 @@
 //
 //   a  qacc          a0  qacc_smooth      M  qM        J, D, aref  efc_J, efc_D, efc_aref
 //
-// The cost is piecewise quadratic, so a full step that does not change the set of active rows ends at the optimum.
+// The cost is piecewise quadratic, so a full step that does not change the set of active rows ends at the optimum, but
+// for rounding.
 
 struct LineDerivative {
   real first, second;
@@ -135,7 +136,7 @@ DEVICE void solve_newton_unilateral(const Model& m, const int* nefc, const real*
   LANE_FOR(i, stride) search[i] = 0;
   lane_sync();
   int iteration = 0;
-  bool done = false;
+  bool done = false, full = false;
   // (6) stop at the optimum, or after the most iterations
   while (!done && iteration < m.opt_iterations()) {
     // (2) minus the gradient, and (3) the Newton direction
@@ -159,8 +160,9 @@ DEVICE void solve_newton_unilateral(const Model& m, const int* nefc, const real*
     lane_sums<4>(sums);
     length2 = sums[0], size2 = sums[1], linear = sums[2], quadratic = sums[3];
     real alpha = 1;
-    done = same_rows(n, efc_jar, efc_jv);
-    if (!done) {
+    const bool again = full;
+    full = same_rows(n, efc_jar, efc_jv);
+    if (!full) {
       const real flat = smallest * m.opt_ls_tolerance()[0] * sqrt_(length2);
       alpha = line_search(m, n, efc_D, efc_jar, efc_jv, linear, quadratic, flat);
     }
@@ -172,10 +174,12 @@ DEVICE void solve_newton_unilateral(const Model& m, const int* nefc, const real*
     lane_sync();
     ++iteration;
     // (5) is the point as near to the optimum as rounding allows?
+    done = full && (again || is_balanced(nv, n, efc_J, stride, Ma, qfrc_smooth,
+                                         [&](int r) { return push_of_row(efc_D, efc_jar, r); }));
     done = done || alpha * alpha * length2 <= REAL_EPS * REAL_EPS * size2;
   }
   // (7) forces
-  LANE_FOR(r, n) efc_force[r] = efc_jar[r] < 0 ? -(efc_D[r] * efc_jar[r]) : R(0.0);
+  LANE_FOR(r, n) efc_force[r] = push_of_row(efc_D, efc_jar, r);
   lane_sync();
 #ifdef MATRIX_ROWS
   two_store(qfrc_constraint, wide_add_forces(efc_J, n, efc_force, {{0, 0}}, nv), nv);

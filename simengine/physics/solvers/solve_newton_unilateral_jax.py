@@ -92,6 +92,7 @@ def _cost(
 
 class _State(NamedTuple):
     qacc: jax.Array
+    repeats: jax.Array
     iteration: jax.Array
     done: jax.Array
 
@@ -134,15 +135,18 @@ def _minimize(
         alpha, repeats = _line_search(limits, dot(step, residual), dot(step, matmul(qM, step)), D, jar, jstep)
 
         # (5) done when the set of active rows repeats, or when the step or the gradient is within tolerance; a
-        # decrement below the rounding of the gradient counts as zero
+        # decrement below the rounding of the gradient counts as zero. In double precision, a second full step removes
+        # what the first one leaves if rows are far harder than inertia.
         decrement = -dot(grad, step)
         noise = (10.0 * eps) ** 2 * (jnp.abs(dot(a, inertial)) + jnp.abs(dot(a, qfrc_smooth)))
         small = 0.5 * scale * decrement < limits.tolerance
         flat = scale**2 * dot(grad, grad) < limits.tolerance**2
-        return _State(a + alpha * step, state.iteration + 1, repeats | small | flat | (decrement < noise))
+        ends = repeats & state.repeats if qM.dtype == jnp.float64 else repeats
+        return _State(a + alpha * step, repeats, state.iteration + 1, ends | small | flat | (decrement < noise))
 
     # (6) stop at the optimum, or after the most iterations
-    first = _State(start, jnp.zeros((), jnp.int32), jnp.zeros((), bool))
+    never = jnp.zeros((), bool)
+    first = _State(start, never, jnp.zeros((), jnp.int32), never)
     return jax.lax.while_loop(lambda s: ~s.done & (s.iteration < limits.iterations), iterate, first).qacc
 
 
