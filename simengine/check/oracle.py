@@ -17,6 +17,7 @@ from simengine.check.itself import with_own_depths
 from simengine.check.order import marks
 from simengine.check.runge_kutta import RungeKutta
 from simengine.check.segments import undecided_segments
+from simengine.check.softened import soften
 from simengine.check.states import STATE_ARRAYS, State
 from simengine.check.touch import undecided_touch
 from simengine.model.rows import with_least_weights
@@ -95,6 +96,7 @@ class Oracle:
         self.mj = mj
         self.data = mujoco.MjData(mj)
         self.by_rounding = 0
+        self._dtype = dtype
         self._ahead = mujoco.MjData(mj)
         self._chosen = Chosen(mj, dtype)
         self._shifted = [(model, mujoco.MjData(model)) for model in (with_margins(mj, NEAR), with_margins(mj, -NEAR))]
@@ -128,7 +130,14 @@ class Oracle:
         if not self.is_decided(state.qpos):
             return None
         self.forward(state)
-        return Evaluation(state, collect(self.mj, self.data), self.touched())
+        return Evaluation(state, self.fields(), self.touched())
+
+    def fields(self) -> dict[str, np.ndarray]:
+        """Those of `collect` of what is in `data`, with rows as they are in this precision."""
+        fields = collect(self.mj, self.data)
+        if self._dtype == "float32":
+            soften(self.mj, self.data, fields)
+        return fields
 
     def is_decided(self, qpos: np.ndarray) -> bool:
         """Whether the same contacts and rows exist with all margins NEAR wider and NEAR narrower, and rounding decides

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import mujoco
 import numpy as np
 
-from simengine.check.oracle import Oracle, collect
+from simengine.check.oracle import Oracle
 from simengine.check.states import State
 
 _OF_CONTACT = (
@@ -36,7 +36,7 @@ def forward_in_order(
     oracle.forward(state)
     _solve_again(oracle.mj, oracle.data, order, np.zeros(oracle.mj.nv), given or {})
     oracle.complete()
-    return collect(oracle.mj, oracle.data)
+    return oracle.fields()
 
 
 def step_in_order(

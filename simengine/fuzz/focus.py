@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 
 from simengine.check.compare import forward_errors, step_errors
-from simengine.check.oracle import Evaluation, Oracle, collect
+from simengine.check.oracle import Evaluation, Oracle
 from simengine.check.states import STATE_ARRAYS, State
 from simengine.check.trajectory import Trajectory
 from simengine.fuzz.limits import is_sane
@@ -41,7 +41,7 @@ class Focus:
         found = {}
         for i, state in self.states.items():
             oracle.forward(state)
-            found[i] = Evaluation(state, collect(oracle.mj, oracle.data), oracle.touched())
+            found[i] = Evaluation(state, oracle.fields(), oracle.touched())
         return found
 
     def before_steps(self, mj: mujoco.MjModel) -> Focus:

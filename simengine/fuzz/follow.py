@@ -174,4 +174,4 @@ def _evaluated(oracle: Oracle, state: State, step: RungeKutta, warm: np.ndarray 
         state.put_into(oracle.mj, oracle.data)
         oracle.data.qacc_warmstart[:] = warm
         mujoco.mj_forward(oracle.mj, oracle.data)
-    return Evaluation(state, collect(oracle.mj, oracle.data), oracle.touched())
+    return Evaluation(state, oracle.fields(), oracle.touched())

@@ -61,7 +61,7 @@ DEVICE void row_reference(const Model& m, int r, real velocity, const int* conta
   real regularisation = max_(MJMINVAL, divide_((R(1.0) - imp) * diagonal, imp));
   if (type == ROW_CONTACT_PYRAMIDAL) {
     const real mu = m.cand_friction()[5 * contact_cand[id]];
-    regularisation *= divide_(2 * mu * mu, max_(MJMINVAL, m.opt_impratio()[0]));
+    regularisation *= pyramid_share(m, mu);
   }
   efc_D[r] = reciprocal_(regularisation);
   real k, b;

@@ -144,8 +144,8 @@ DEVICE RowParameters row_parameters(const Model& m, int type, int id, int sub, c
 // the cone with the same friction. The tangents of a cone have equal ones in units of their friction.
 DEVICE real contact_share(const Model& m, int c, int type, int sub) {
   const real* friction = m.cand_friction() + 5 * c;
+  if (type == ROW_CONTACT_PYRAMIDAL) return pyramid_share(m, friction[0]);
   const real impratio = max_(MJMINVAL, m.opt_impratio()[0]), first2 = friction[0] * friction[0];
-  if (type == ROW_CONTACT_PYRAMIDAL) return divide_(2 * first2, impratio);
   if (!in_cone(type) || sub == 0) return 1;
   return divide_(first2, impratio * friction[sub - 1] * friction[sub - 1]);
 }

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from simengine.model.rows import LEAST_SHARE
 from simengine.physics.constraints.equality_jax import Motion, equality_rows
 from simengine.physics.constraints.row_layout_jax import (
     ELLIPTIC,
@@ -192,7 +193,8 @@ def _contact_scale(m: Any, layout: RowLayout, cand: np.ndarray, dtype: np.dtype)
 
     `cand` (nrow,) are the candidate pairs of the rows. The lower bound on the regularisation applies to the normal's.
     Let A be the inverse inertia along the normal, from the bodies' at qpos0, and f1 the first friction coefficient. All
-    edges of a pyramid share that of the cone with the same friction: 2 mu^2 A (1 + f1^2) with mu = f1 / sqrt(impratio).
+    edges of a pyramid share that of the cone with the same friction: 2 mu^2 A (1 + f1^2) with mu = f1 / sqrt(impratio),
+    where 2 mu^2 has a least value in float32.
     Tangent k of a cone has A / impratio f1^2 / fk^2.
     """
     kind, sub = layout.type[layout.first_contact :], layout.sub[layout.first_contact :]
@@ -201,8 +203,10 @@ def _contact_scale(m: Any, layout: RowLayout, cand: np.ndarray, dtype: np.dtype)
     first2 = friction[:, 0] ** 2
     own2 = friction[np.arange(cand.size), np.maximum(sub - 1, 0) % 5] ** 2
     impratio = float(m.opt_impratio)
+    least = LEAST_SHARE if np.dtype(dtype) == np.float32 else 0.0
     kinds = [kind == PYRAMIDAL, (kind == ELLIPTIC) & (sub > 0)]
-    share = xp.select(kinds, [2.0 * first2 / impratio, first2 / own2 / impratio], xp.ones_like(normal))
+    shares = [xp.maximum(2.0 * first2 / impratio, least), first2 / own2 / impratio]
+    share = xp.select(kinds, shares, xp.ones_like(normal))
     return normal * xp.where(kinds[0], 1.0 + first2, 1.0) * share, share
 
 

@@ -43,6 +43,14 @@ DEVICE real translation_weight(const Model& m, int b) {
   return is_double ? weight[0] : max_(weight[0], m.body_leastweight()[b] * weight[1]);
 }
 
+// Regularisation of an edge of a pyramid relative to that of a contact without friction. MuJoCo makes the edges of hardly
+// any friction so hard that a solver finds no optimum in float32, where they have at least LEAST_SHARE of model/rows.py.
+DEVICE real pyramid_share(const Model& m, real friction) {
+  const bool is_double = REAL_EPS < R(1e-10);
+  const real share = divide_(2 * friction * friction, max_(MJMINVAL, m.opt_impratio()[0]));
+  return is_double ? share : max_(share, R(2e-4));
+}
+
 // Does dof v move body b? Depth-first numbering makes a subtree a range of bodies.
 DEVICE bool moves(const Model& m, int v, int b) {
   const int own = m.dof_bodyid()[v];
