@@ -13,7 +13,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from simengine.model.rows import LEAST_SHARE
 from simengine.physics.constraints.equality_jax import Motion, equality_rows
 from simengine.physics.constraints.row_layout_jax import (
     ELLIPTIC,
@@ -23,7 +22,7 @@ from simengine.physics.constraints.row_layout_jax import (
     row_directions,
     row_layout,
 )
-from simengine.physics.constraints.rows_jax import Rows, empty, solver_rows, translation_weights
+from simengine.physics.constraints.rows_jax import LEAST_SHARE, Rows, empty, solver_rows, translation_weights
 from simengine.physics.constraints.tree_rows_jax import contact_rows, dof_rows, limit_rows, with_axes
 from simengine.physics.math import quaternion_jax as quaternion
 from simengine.physics.math import tree_jax as tree

@@ -12,6 +12,9 @@ from simengine.physics.constraints.soft_constraint_jax import clamped_solimp, im
 from simengine.physics.math.tree_matrices_jax import RowMatrix, scaled, stacked, times
 from simengine.physics.math.vector_jax import MINVAL, const, joined, tables
 
+LEAST_SHARE = 2e-4
+"""Least regularisation of an edge of a pyramid in float32; see `pyramid_share` in rows.cuh."""
+
 
 class Rows(NamedTuple):
     """n rows. An attribute that depends neither on the state nor on per-world parameters is a NumPy array.
