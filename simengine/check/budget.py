@@ -12,11 +12,11 @@ from copy import copy
 import mujoco
 import numpy as np
 
-from simengine.check.compare import WORLDS, as_numpy
+from simengine.check.compare import WORLDS
 from simengine.check.fields import FORWARD, as_exact_as_convex
 from simengine.check.oracle import Evaluation
 from simengine.check.report import BudgetResult, relative_error
-from simengine.check.states import STATE_ARRAYS
+from simengine.check.states import STATE_ARRAYS, as_numpy
 from simengine.model.model import Model
 from simengine.simulation import Simulation
 

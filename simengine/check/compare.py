@@ -4,35 +4,27 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import mujoco
 import numpy as np
 
-from simengine.check.fields import FORWARD, STEPPED, Compared, as_exact_as_convex, as_exact_as_search
+from simengine.check.fields import AFTER_ROWS, FORWARD, STEPPED, Compared, as_exact_as_convex, as_exact_as_search
+from simengine.check.judged import Errors, judge
 from simengine.check.oracle import Evaluation, Oracle
 from simengine.check.order import contact_order, marks, row_order
 from simengine.check.readings import force_readings
 from simengine.check.reordered import forward_in_order, step_in_order
 from simengine.check.report import FieldResult, relative_error, relative_errors
 from simengine.check.rounding import Rounding
-from simengine.check.states import STATE_ARRAYS
+from simengine.check.states import STATE_ARRAYS, as_numpy
+from simengine.check.touching import touching_elsewhere
 from simengine.check.trajectory import Trajectory
 from simengine.model.model import Model
 from simengine.simulation import Simulation
 
 WORLDS = 1024  # worlds per simulation; JAX would compile again for another number
-# A difference counts as ill-conditioned if it is at most _ROUNDINGS times the effect of rounding the state (each joint
-# of a chain rounds again), in at most the fraction _FEW of the states; or at most _HELD times the effect of rounding
-# the values that every engine stores between its stages.
-_ROUNDINGS = 16.0
-_FEW = 0.05
-_HELD = 4.0
 _TOLD_BY = ("dist", "pos", "frame")
 _NEAREST = (mujoco.mjtSensor.mjSENS_GEOMDIST, mujoco.mjtSensor.mjSENS_GEOMNORMAL, mujoco.mjtSensor.mjSENS_GEOMFROMTO)
-
-Errors = list[tuple[int, float, float]]
-"""(state, absolute error, relative error) for every state at which a field was compared."""
 
 
 def compare_forward(
@@ -40,6 +32,7 @@ def compare_forward(
 ) -> list[FieldResult]:
     """Compare every field after `forward()`; returns one result per field of `FORWARD`."""
     errors = forward_errors(model, oracle, evaluations, backend, dtype)
+    elsewhere = _elsewhere(model, oracle, evaluations, errors, backend, dtype)
     kinds = [e.state.kind for e in evaluations]
     rounding = Rounding(oracle, dtype)
 
@@ -49,8 +42,37 @@ def compare_forward(
     def held(field: Compared) -> Callable[[int], float]:
         return lambda i: rounding.of_held(evaluations[i].state, field.name)
 
-    fields = forward_fields(model)
-    return [judge(field, errors[field.name], dtype, kinds, effect(field), held(field)) for field in fields]
+    return [
+        judge(field, errors[field.name], dtype, kinds, effect(field), held(field), elsewhere.get(field.name, set()))
+        for field in forward_fields(model)
+    ]
+
+
+def _elsewhere(
+    model: Model,
+    oracle: Oracle,
+    evaluations: Sequence[Evaluation],
+    errors: dict[str, Errors],
+    backend: str,
+    dtype: str,
+) -> dict[str, set[int]]:
+    """Where contacts have other points of the same features as MuJoCo's, compare with what MuJoCo makes of these.
+
+    Returns the states in which the points themselves are not compared; `errors` are changed.
+    """
+    bounds = {field.name: field.tolerance.of(dtype) for field in forward_fields(model)}
+    after = {field.name for field in FORWARD if field.space == "row" or field.stage in AFTER_ROWS} | {"contact_pos"}
+    beyond = {i for name in after for i, _, relative in errors[name] if not relative <= bounds[name]}
+    told = [bounds[f"contact_{name}"] for name in _TOLD_BY]
+    found = touching_elsewhere(model, oracle, {i: evaluations[i] for i in beyond}, told, backend, dtype)
+    numbers = sorted(found)
+    if numbers:
+        chosen = [evaluations[i] for i in numbers]
+        own = forward_errors(model, oracle, chosen, backend, dtype, with_own_contacts=True)
+        for name in after - {"contact_pos"}:
+            errors[name] = [error for error in errors[name] if error[0] not in found]
+            errors[name] += [(numbers[k], absolute, relative) for k, absolute, relative in own[name]]
+    return {"contact_pos": found}
 
 
 def forward_fields(model: Model) -> tuple[Compared, ...]:
@@ -240,42 +262,3 @@ def count_differing(ours: np.ndarray, theirs: np.ndarray) -> int:
     count, other = Counter(first), Counter(second)
     only_one = sum(((count - other) + (other - count)).values())
     return only_one or sum(a != b for a, b in zip(first, second, strict=True))
-
-
-def judge(
-    field: Compared,
-    errors: Errors,
-    dtype: str,
-    kinds: Sequence[str],
-    effect: Callable[[int], float],
-    held: Callable[[int], float] = lambda state: 0.0,
-) -> FieldResult:
-    """The largest of a field's errors.
-
-    `effect` gives the effect of rounding a state; `held` that of rounding the values that engines store between stages.
-    """
-    tolerance = field.tolerance.of(dtype)
-    beyond = [e for e in errors if not e[2] <= tolerance]
-    rounded = {state for state, _, relative in beyond if relative <= _HELD * held(state)}
-    rest = [e for e in beyond if e[0] not in rounded]
-    if len(rest) <= max(1.0, _FEW * len(errors)):
-        rounded |= {state for state, _, relative in rest if relative <= _ROUNDINGS * effect(state)}
-    kept = [e for e in errors if e[0] not in rounded]
-    state, _, relative = max(kept, key=lambda e: e[2], default=(-1, 0.0, 0.0))
-    return FieldResult(
-        stage=field.stage,
-        field=field.name,
-        states=len(kept),
-        ill_conditioned=len(rounded),
-        absolute=max((e[1] for e in kept), default=0.0),
-        relative=relative,
-        tolerance=tolerance,
-        worst_state=state,
-        worst_kind=kinds[state] if kept else "",
-        rounding=None if relative <= tolerance else effect(state),
-    )
-
-
-def as_numpy(array: Any) -> np.ndarray:
-    """Copy of any backend's array as a NumPy array."""
-    return array.get() if hasattr(array, "get") else np.asarray(array)

@@ -9,6 +9,8 @@ that are off a face by no more than the rounding of their coordinates, so whethe
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import mujoco
 import numpy as np
 
@@ -48,7 +50,7 @@ def are_clear(mj: mujoco.MjModel, data: mujoco.MjData, dtype: str) -> bool:
     for geoms, frame in zip(data.contact.geom, data.contact.frame, strict=True):
         if _MESH not in kind[geoms] or not all(k in flat for k in kind[geoms]):
             continue
-        slack = _NEARLY[dtype] * float(mj.geom_rbound[geoms].sum())
+        slack = slack_of(mj, geoms, dtype)
         for geom, direction in zip(geoms.tolist(), (frame[:3], -frame[:3]), strict=True):
             if kind[geom] == _MESH:
                 height = _corners(mj, geom) @ (data.geom_xmat[geom].reshape(3, 3).T @ direction)
@@ -56,6 +58,11 @@ def are_clear(mj: mujoco.MjModel, data: mujoco.MjData, dtype: str) -> bool:
                 if ((below > _EXACTLY) & (below < slack)).any():
                     return False
     return True
+
+
+def slack_of(mj: mujoco.MjModel, geoms: Sequence[int] | np.ndarray, dtype: str) -> float:
+    """Distance up to which a corner of two geoms may touch in a precision [m]."""
+    return _NEARLY[dtype] * float(mj.geom_rbound[list(geoms)].sum())
 
 
 def _corners(mj: mujoco.MjModel, geom: int) -> np.ndarray:

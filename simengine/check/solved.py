@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simengine.check.compare import as_numpy
 from simengine.check.fields import STEPPED
 from simengine.check.oracle import Evaluation
 from simengine.check.order import marks
-from simengine.check.states import STATE_ARRAYS
+from simengine.check.states import STATE_ARRAYS, as_numpy
 from simengine.model.model import Model
 from simengine.simulation import Simulation
 

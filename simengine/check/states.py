@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import mujoco
 import numpy as np
@@ -246,3 +246,8 @@ def _longest(mj: mujoco.MjModel) -> np.ndarray:
     number = np.arange(mj.nv) - mj.jnt_dofadr[mj.dof_jntid]  # index within the joint
     shifting = (kind == _JOINT.mjJNT_SLIDE) | ((kind == _JOINT.mjJNT_FREE) & (number < 3))
     return np.where(shifting, np.inf, 0.5)
+
+
+def as_numpy(array: Any) -> np.ndarray:
+    """Copy of any backend's array as a NumPy array."""
+    return array.get() if hasattr(array, "get") else np.asarray(array)

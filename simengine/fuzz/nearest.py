@@ -20,8 +20,8 @@ import numpy as np
 
 from simengine.check.oracle import Evaluation, Oracle
 from simengine.check.report import relative_error
+from simengine.check.solids import Solid, solids
 from simengine.check.solved import Listed, contacts
-from simengine.fuzz.solids import Solid, solids
 from simengine.fuzz.ways_out import least_way_out
 from simengine.model.model import Model
 

@@ -7,7 +7,7 @@ import itertools
 import mujoco
 import numpy as np
 
-from simengine.fuzz.solids import Hull, Round, Solid
+from simengine.check.solids import Hull, Round, Solid
 
 _LENGTH = 1e-9  # of a cross product of unit vectors, below which they are parallel
 

@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from simengine.check.compare import count_differing, judge
+from simengine.check.compare import count_differing
 from simengine.check.fields import FORWARD
+from simengine.check.judged import judge
 from simengine.check.report import CheckReport, Coverage, FieldResult, StepCoverage, relative_error, relative_errors
 
 FIELD = FieldResult("solve", "qacc", 10, 0, 0.2, 0.001, 0.002, 3, "random")

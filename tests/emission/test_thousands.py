@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from simengine import Simulation, available_backends, load_model
-from simengine.check.compare import as_numpy
+from simengine.check.states import as_numpy
 
 WORLDS, DROPPED, SIDE = 12, 5, 24
 

@@ -8,11 +8,11 @@ import pytest
 
 from simengine import load_model
 from simengine.check.oracle import Evaluation, Oracle, collect
+from simengine.check.solids import Round, solids
 from simengine.check.solved import Listed
 from simengine.check.states import Sampler
 from simengine.fuzz import nearest
 from simengine.fuzz.limits import too_many_sweeps
-from simengine.fuzz.solids import Round, solids
 
 SHAPES = {
     "sphere": 'type="sphere" size="0.2"',

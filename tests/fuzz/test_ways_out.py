@@ -11,13 +11,13 @@ import pytest
 from simengine import load_model
 from simengine.check.check import comparable
 from simengine.check.oracle import Evaluation, Oracle
+from simengine.check.solids import Hull, Round, solids
 from simengine.check.solved import Listed, contacts
 from simengine.check.states import Sampler
 from simengine.check.trajectory import follow
 from simengine.fuzz import nearest, read
 from simengine.fuzz.judge import Outcome, judge
 from simengine.fuzz.own_contacts import errors_after_steps
-from simengine.fuzz.solids import Hull, Round, solids
 from simengine.fuzz.ways_out import least_way_out
 from simengine.model.model import Model
 from simengine.simulation import Simulation

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from simengine import Simulation, load_model
-from simengine.check.compare import as_numpy
+from simengine.check.states import as_numpy
 
 WHEELS = """
 <mujoco><worldbody>

@@ -8,7 +8,7 @@ import pytest
 
 from simengine import Simulation, load_model
 from simengine.backends import select
-from simengine.fuzz.solids import solids
+from simengine.check.solids import solids
 from tests.helpers.cuda_on_host.backend import FiberBackend
 
 HILLS = "8 1 3 10 1 5 4 10 1 8 6 3 4 4 2 6 7 7 9 7 2 8 6 10 1 8 1 9 2 7 1 1 0 5 5 5"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from simengine import Simulation, load_model
-from simengine.fuzz.solids import Hull, solids
+from simengine.check.solids import Hull, solids
 
 GEOMS = {
     "small ball": 'type="sphere" size="0.04"',

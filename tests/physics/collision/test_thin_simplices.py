@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from simengine import Simulation, load_model
-from simengine.check.compare import as_numpy
+from simengine.check.states import as_numpy
 
 HILLS = "0 0.5 0.1 0.3 0.7 0.1 0 0.5 0.6 0.7 1 0.4 0.8 0.5 0.2 0 0.5 0 0.5 0.5 0.5 0.7 0.3 0.6 0 0.5 0 0.8 1 0.9 0.3"
 FIELD = f"""
