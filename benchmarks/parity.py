@@ -164,8 +164,8 @@ def page() -> str:
         "",
         "In float32 a body that only turns about its centre of mass, like a turntable, is held with a least inverse",
         "inertia. MuJoCo's is zero along a line, and its forces of 1e16 N on such bodies cancel in float64 only. There",
-        "the reference is MuJoCo with that inertia. Edges of pyramids with a friction below 0.01 are no harder in float32",
-        "than those of a friction of 0.01.",
+        "the reference is MuJoCo with that inertia. Edges of pyramids with a friction below 0.01 are no harder in",
+        "float32 than those of a friction of 0.01.",
     ]
     for path in sorted(RESULTS.glob("*.json")):
         document = json.loads(path.read_text())
