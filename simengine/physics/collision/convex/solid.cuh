@@ -6,9 +6,11 @@
 #define CAP_SIDES 16
 #define ON_LINE R(1e-3)  // sine of an angle between corners below which they are on a line
 #if REAL_IS_FLOAT
-#define UPRIGHT R(1e-4)   // sine of the angle to axis or cap below which a normal does not belong to side or cap
+#define UPRIGHT R(1e-4)  // sine of the angle to axis or cap below which a normal does not belong to side or cap
+#define AS_FAR R(3e-7)   // relative to the scale: corners this close to the farthest one touch, too
 #else
 #define UPRIGHT R(1e-7)
+#define AS_FAR R(1e-9)
 #endif
 
 struct Solid {
@@ -163,8 +165,8 @@ DEVICE_CALL Solid solid_of(const Model& m, int geom, const Shape& shape, const r
   real local[3];
   to_local(local, shape.mat, outward);
   if (type == GEOM_BOX || type == GEOM_MESH) {
-    touching_corners(s, simplex, body, local, TOUCHING * scale);
-    if (s.touches == 1) other_end(s, kinks, body, local, TOUCHING * scale);
+    touching_corners(s, simplex, body, local, AS_FAR * scale);
+    if (s.touches == 1) other_end(s, kinks, body, local, AS_FAR * scale);
   } else if (type == GEOM_CYLINDER && abs_(local[2]) > UPRIGHT && !lies_along(shape, kinks, body)) {
     s.touch[s.touches++] = local[2] > 0 ? 0 : CAP_SIDES;
   }
