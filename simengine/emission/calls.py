@@ -161,7 +161,7 @@ class CallFactory:
             updates=(*updates, *self._scratch_ids(works_in)),
             cost=self._cost(kernel, kept, scratch),
             tag=Tag((shard.group,), shard.number, kernel.name),
-            tiled=self._tiled(kernel, (*reads, *writes, *updates)) if listed is None else (),
+            tiled=self._tiled(kernel, (*reads, *writes, *updates), listed),
         )
         # a world may have several islands and slices
         most = shard.size if kernel.unit == "world" and self._island_class is None else None
@@ -170,15 +170,23 @@ class CallFactory:
         apart = self._island_class is not None or (solves and shard.size <= SPREAD_WORLDS)
         return SizedCall(call, store, extent, ahead and not apart, parts, most)
 
-    def _tiled(self, kernel: Kernel, touched: tuple[int, ...]) -> tuple[int, ...]:
-        """The segments that a call over all worlds touches tile by tile.
+    def _tiled(self, kernel: Kernel, touched: tuple[int, ...], listed: Listed | None) -> tuple[int, ...]:
+        """The segments that a call touches tile by tile.
 
-        A tile is the same range of worlds in every such call, and touches only the data of these worlds. The counts are
-        an exception for a kernel that adds up the counts of all worlds of the shard itself.
+        A tile of a call over all worlds is the same range of worlds in every such call, and touches only the data of
+        these worlds. The counts are an exception for a kernel that adds up the counts of all worlds of the shard
+        itself. A tile of a call over listed worlds is the same range of the list in every such call, and of what is
+        divided by lists touches only the data of these worlds. Which worlds a tile of chosen ones has, nobody knows.
         """
+        if kernel.unit != "world" or kernel.in_parts or self._chosen is not None:
+            return ()
+        if listed is not None:
+            if kernel.queued:  # whose groups of lanes take worlds as they come
+                return ()
+            own = (listed.family, listed.member)
+            return tuple(segment for segment in touched if self.segments.partition(segment) == own)
         of_all = self.ids((*(("counts",) if kernel.own_addresses else ()), *_QUEUES), None)
-        by_world = kernel.unit == "world" and not kernel.in_parts
-        return tuple(segment for segment in touched if segment not in of_all) if by_world else ()
+        return tuple(segment for segment in touched if segment not in of_all)
 
     def _scratch_ids(self, works_in: Buffer | None) -> tuple[int, ...]:
         return () if works_in is None else (self.segments.intern("scratch", self.shard.number, None),)

@@ -114,6 +114,22 @@ def test_what_a_call_reads_of_all_worlds_is_not_read_tile_by_tile() -> None:
     assert counts in count.tiled
 
 
+def test_calls_over_one_list_of_worlds_go_by_ranges_of_the_list() -> None:
+    """Rows and their solution are over the same list. Of what is not divided by lists, nothing goes by them."""
+    sim = batch(("ant",), executor="serial", emission="stages-ahead", shards=1)
+    sim.step()
+    segments, calls = sim.schedule.segments, [entry.call for entry in sim.schedule.kernel_list]
+    rows = next(call for call in calls if "efc_J" in {segments.buffer(s) for s in call.writes})
+    solve = next(call for call in calls if {"efc_J"} <= {segments.buffer(s) for s in call.reads})
+    shared = set(rows.writes) & set(solve.reads)
+    assert {segments.buffer(s) for s in shared} >= {"efc_J", "efc_D", "efc_aref"}
+    assert shared <= set(rows.tiled) & set(solve.tiled)
+    for call in (rows, solve):
+        families = {segments.partition(s) for s in call.tiled}
+        assert len(families) == 1
+        assert None not in families
+
+
 def test_a_world_that_fails_is_known_after_the_step() -> None:
     sim = batch(("hopper",), emission="ahead")
     np.asarray(sim.qvel)[2, 0] = np.inf

@@ -113,6 +113,11 @@ class Segments:
         piece = self._piece(segment)
         return piece.name if isinstance(piece, _Range) else piece.buffer
 
+    def partition(self, segment: int) -> tuple[str, int] | None:
+        """Return the family and member that a segment is, or None for a whole shard or a range."""
+        piece = self._piece(segment)
+        return None if isinstance(piece, _Range) else piece.partition
+
     def describe(self, segment: int) -> str:
         """Return a segment as text: `qpos`, `efc_J#1`, `efc_J#1[size 2]`, `image[0x100:0x140]`."""
         piece = self._piece(segment)
