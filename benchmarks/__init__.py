@@ -8,7 +8,8 @@ Environments and training: `environments`, `training` (an iteration), `cold_trai
 of `simengine train suite`), `mixed_training` with `evolution` (many robots that step at different rates).
 Costs of the scheduler: `hazard_check`, `issue_costs`, `launch_costs`, `driver_costs`, `driver_time`, `piece_costs`,
 `run_costs`, `pauses_apart`, `pipeline`, `clients`.
-Comparisons: `parity` (errors against MuJoCo), `features` (models that loaders accept).
+Comparisons: `parity` (errors against MuJoCo), `features` (models that loaders accept), `scheduler_peers` (lists through
+Taskflow and CUDASTF).
 The GPU model: `record_lists` records kernel lists, and `gpu_model` fits and checks the model on them.
 Trust: `faults` injects faults, `soak` looks for growth of a process, and `every_kernel` launches all kernels under a
 checker of memory.
