@@ -57,8 +57,17 @@ extern "C" __global__ void mix(int parts, int strided, int kind, long long cycle
 }
 """
 PARTS, BUFFERS = 64, 6
+_CHECKER = {"merged": True, "watchdog": 300.0}
 FORMS = pytest.mark.parametrize(
-    "form", [{}, {"merged": True, "watchdog": 300.0}, {"ready": True}], ids=["classes", "one_launch", "ready"]
+    "form",
+    [
+        {"hazards": "host"},
+        {**_CHECKER, "hazards": "host"},
+        {"hazards": "device"},
+        {**_CHECKER, "hazards": "device"},
+        {"ready": True},
+    ],
+    ids=["known", "known_one_launch", "window", "window_one_launch", "ready"],
 )
 
 
@@ -141,7 +150,8 @@ def test_random_lists_are_legal_and_give_the_bits_of_serial(
                 assert bench.bits() == wanted
             if record == "times":
                 assert validate(calls, trace, bench.table, slack=5e-6) == []
-                assert 0 < trace.counters.compare_seconds < trace.counters.check_seconds
+                checked = trace.counters.compare_seconds, trace.counters.check_seconds
+                assert 0 < checked[0] < checked[1] if form.get("hazards") != "host" else checked == (0, 0)
             executor.synchronize()
             executor.close()
 
@@ -200,8 +210,9 @@ extern "C" __device__ void NAME(const unsigned long long* s, int tile, char* mem
 """
 
 
+@pytest.mark.parametrize("hazards", ["host", "device"])
 @pytest.mark.parametrize("merged", [False, True])
-def test_a_stuck_list_is_named_and_the_next_one_runs(cupy: Any, bodies: Any, merged: bool) -> None:
+def test_a_stuck_list_is_named_and_the_next_one_runs(cupy: Any, bodies: Any, merged: bool, hazards: str) -> None:
     """A body that takes two seconds, where 0.2 s is taken for stuck."""
     arch = int(cupy.cuda.Device().compute_capability)
     code = compile_body(ENDLESS.replace("NAME", "endless"), "endless", arch)
@@ -210,7 +221,7 @@ def test_a_stuck_list_is_named_and_the_next_one_runs(cupy: Any, bodies: Any, mer
     launch = CudaLaunch.from_kernel(bench.kernel, (1,), (32,), (np.int64(3_000_000_000),), task=slow)
     stuck = KernelCall("endless", launch, (), (), (bench.ids[2],))
     after = bench.call("after", 0, 1, 0, 1, 2)
-    executor = make_executor("device", segments=bench.table, watchdog=0.2, merged=merged)
+    executor = make_executor("device", segments=bench.table, watchdog=0.2, merged=merged, hazards=hazards)
     executor.run([[stuck, after]])
     with pytest.raises(CallError, match=r"call 'after', tile \d+, waited 0\.2 s for call 'endless', which has not end"):
         executor.synchronize()
@@ -254,14 +265,18 @@ def test_tables_take_no_memory_that_a_pending_kernel_still_writes(cupy: Any, bod
     executor.close()
 
 
-def test_grids_that_do_not_fit_together_end(cupy: Any, bodies: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("hazards", ["host", "device"])
+def test_grids_that_do_not_fit_together_end(
+    cupy: Any, bodies: Any, hazards: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Blocks of the first class take all places, as where blocks land otherwise than planned."""
-    from simengine_scheduler.device import image
+    from simengine_scheduler.device import image, known_image
 
     planned = image.joint_grids
-    monkeypatch.setattr(image, "joint_grids", lambda *given: [40 * grid for grid in planned(*given)])
+    for module in (image, known_image):
+        monkeypatch.setattr(module, "joint_grids", lambda *given: [40 * grid for grid in planned(*given)])
     bench = Bench(cupy, bodies)
-    executor = make_executor("device", segments=bench.table, watchdog=5.0)
+    executor = make_executor("device", segments=bench.table, watchdog=5.0, hazards=hazards)
     for seed in range(3):
         expect_bits_of_serial(bench, bench.random_calls(seed, 60), executor)
     executor.close()

@@ -15,6 +15,7 @@ from ..core.calls import KernelCall
 from ..launch.arguments import address_of
 from ..launch.tasks import DeviceBody, DeviceTask
 from .occupancy import Multiprocessors, Need, joint_grids
+from .records import Records
 from .words import WORD, WordTable
 from .workers import Kind, WorkersOf, just_these
 
@@ -44,11 +45,12 @@ class ResourceClass(NamedTuple):
     """The workers of one kind, and their work."""
 
     kind: Kind
-    memory: int  # shared memory of a block [bytes]: arguments and what the body asks for, or what the window needs
+    memory: int  # shared memory of a block [bytes]: arguments, records and what the body asks for, or the window's
     arguments: int  # 8-byte words of the task with the most arguments, rounded up to an even number
     bodies: tuple[DeviceBody, ...]
     blocks: int
     tickets: np.ndarray
+    record: int = 0  # words of the longest record
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,7 @@ class Image:
         remaining, ended, upstream_count, retired: where these begin in the state.
         taken: where the counters of taken tickets of each task begin, STRIDE apart; None with tickets in program order.
         num_words: how many words hold one bit of each segment.
+        records: of a list whose waits the host has worked out. It has no words, and nothing about upstream tasks.
     """
 
     calls: tuple[KernelCall, ...]
@@ -78,6 +81,7 @@ class Image:
     retired: int
     num_words: int
     taken: int | None
+    records: Records | None = None
 
     @property
     def most_words(self) -> int:
@@ -85,9 +89,9 @@ class Image:
         return int(self.tasks["num_words"].max(initial=0))
 
     @property
-    def merged(self) -> bool:
-        """Whether one block of the workers is the window."""
-        return self.classes[0].kind.merged
+    def with_window(self) -> bool:
+        """Whether the window has a launch of its own: it is neither one of the blocks, nor left out."""
+        return not self.classes[0].kind.merged and self.records is None
 
 
 def task_of(call: KernelCall) -> DeviceTask:
@@ -185,7 +189,7 @@ def _classes(
 ) -> tuple[list[ResourceClass], dict[DeviceBody, tuple[int, int]]]:
     """Return the resource classes of some tasks, and for each body its class and its number there."""
     made, needs = [], []
-    kinds = _kinds([task.body for task in tasks], merged, ready)
+    kinds = kinds_of([task.body for task in tasks], merged, ready)
     workers = workers_of({kind: frozenset(tasks[i].body for i in own) for kind, own in kinds.items()})
     for kind, own in sorted(kinds.items(), reverse=True):
         bodies, taken = workers[kind]
@@ -206,14 +210,16 @@ def _classes(
     return classes, {body: (c, i) for c, of in enumerate(classes) for i, body in enumerate(of.bodies)}
 
 
-def _kinds(bodies: Sequence[DeviceBody], merged: bool, ready: bool) -> dict[Kind, list[int]]:
+def kinds_of(
+    bodies: Sequence[DeviceBody], merged: bool, ready: bool = False, known: bool = False
+) -> dict[Kind, list[int]]:
     """Return the kinds of bodies, and the positions of the bodies of each."""
     if merged:
-        one = Kind(max(body.threads for body in bodies), max(body.registers for body in bodies), "", True, ready)
+        one = Kind(max(body.threads for body in bodies), max(body.registers for body in bodies), "", True, ready, known)
         return {one: list(range(len(bodies)))}
     found: dict[Kind, list[int]] = {}
     for i, body in enumerate(bodies):
-        found.setdefault(Kind(body.threads, body.registers, body.family, False, ready), []).append(i)
+        found.setdefault(Kind(body.threads, body.registers, body.family, False, ready, known), []).append(i)
     return found
 
 

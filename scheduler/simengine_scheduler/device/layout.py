@@ -12,10 +12,20 @@ from ..tracing.events import Counters
 from .image import FIRST_CLASS, GATHERED, HAS_WINDOW, OF_CLASS, STOP, STRIDE, Image
 
 _POINTERS = (
-    *("tasks", "words", "arguments", "tickets", "admitted", "next", "taken", "remaining", "ended", "upstream_count"),
+    *("tasks", "words", "arguments", "tickets", "records", "admitted", "next", "taken", "remaining", "ended"),
+    "upstream_count",
     *("upstream", "retired", "stop", "has_window", "begun", "gathered", "status", "times", "checked", "compared"),
 )
-_NUMBERS = ("num_tasks", "num_tickets", "num_words", "window", "longest_pause", "most_words", "num_classes")
+_NUMBERS = (
+    "num_tasks",
+    "num_tickets",
+    "num_words",
+    "window",
+    "longest_pause",
+    "most_words",
+    "num_classes",
+    "record_words",
+)
 _PAUSE_A_WORKER = 0.5  # ns; reads of one address are served one after another, some two in a nanosecond
 _SHORTEST, _LONGEST = 100, 2000  # pauses between two reads [ns]
 _TILED = 0x40000000
@@ -50,7 +60,7 @@ class Layout:
 
 def lay_out(image: Image, window: int) -> Layout:
     """Return the layout of an image in one block, with its content."""
-    n = len(image.calls)
+    n, known = len(image.calls), image.records
     arrays = {
         "tasks": image.tasks,
         "words": image.words,
@@ -58,7 +68,8 @@ def lay_out(image: Image, window: int) -> Layout:
         **{f"tickets{c}": of.tickets for c, of in enumerate(image.classes)},
         "first": image.state,
         "state": image.state,
-        "upstream": np.zeros(n * window, np.int32),
+        "records": np.zeros(0, np.uint64) if known is None else known.words,
+        "upstream": np.zeros(n * window if known is None else 0, np.int32),
         "times": np.tile(np.array([2**63 - 1, -(2**63)], np.int64), n),
         "checked": np.zeros(1, np.int64),
         "compared": np.zeros(1, np.int64),
@@ -86,7 +97,7 @@ def list_structs(layout: Layout, base: int, status: int, limit: float, times: bo
     at = {name: base + start for name, (start, _) in layout.sections.items()}
     state = at["state"]
     common = {
-        **{name: at[name] for name in ("tasks", "words", "arguments", "upstream", "checked")},
+        **{name: at[name] for name in ("tasks", "words", "arguments", "records", "upstream", "checked")},
         **{name: state + 4 * getattr(image, name) for name in ("remaining", "ended", "upstream_count", "retired")},
         "admitted": state,
         "taken": 0 if image.taken is None else state + 4 * image.taken,
@@ -111,6 +122,7 @@ def list_structs(layout: Layout, base: int, status: int, limit: float, times: bo
             next=state + 4 * STRIDE * (FIRST_CLASS + OF_CLASS * c),
             begun=state + 4 * STRIDE * (FIRST_CLASS + OF_CLASS * c + 1),
             num_tickets=len(of.tickets),
+            record_words=of.record,
         )
         for c, of in enumerate(image.classes)
     ]
@@ -144,6 +156,9 @@ class Outcome:
 def outcome(layout: Layout, memory: np.ndarray) -> Outcome:
     """Return what a list left in its block."""
     image, n = layout.image, len(layout.image.calls)
+    times = [(int(start), int(end)) for start, end in layout.of("times", "i8", memory).reshape(n, 2)]
+    if image.records is not None:
+        return Outcome([tuple(wait.call for wait in own) for own in image.records.waits], [n] * n, times, 0.0, 0.0)
     state = layout.of("state", "i4", memory)
     upstream = layout.of("upstream", "i4", memory).reshape(n, layout.window)
     counts = state[image.upstream_count : image.upstream_count + n]
@@ -151,11 +166,10 @@ def outcome(layout: Layout, memory: np.ndarray) -> Outcome:
         tuple(sorted((int(other) & ~_TILED for other in row[:count]), reverse=True))
         for row, count in zip(upstream, counts, strict=True)
     ]
-    times = layout.of("times", "i8", memory).reshape(n, 2)
     return Outcome(
         waits,
         state[image.retired : image.retired + n].tolist(),
-        [(int(start), int(end)) for start, end in times],
+        times,
         *(float(layout.of(name, "i8", memory)[0]) * 1e-9 for name in ("checked", "compared")),
     )
 

@@ -89,21 +89,28 @@ def management(arch: int) -> bytes:
 
 
 def worker_source(
-    bodies: Sequence[DeviceBody], threads: int, registers: int, merged: bool = False, ready: bool = False
+    bodies: Sequence[DeviceBody],
+    threads: int,
+    registers: int,
+    merged: bool = False,
+    ready: bool = False,
+    known: bool = False,
 ) -> str:
     """Return the source of the worker that runs bodies by their numbers.
 
     Args:
         bodies, threads, registers: of the worker.
-        merged: whether one of its blocks is the window.
+        merged: whether the worker has all bodies of a list, and one of its blocks is the window if there is one.
         ready: whether blocks take tickets of any ready task.
+        known: whether the host knows what calls wait for, so that there is no window.
     """
     return "\n".join(
         [
             f"#define THREADS {threads}",
             f"#define BLOCKS {max(1, _REGISTERS // (threads * (registers + 1)))}",
-            *(["#define WITH_WINDOW"] if merged else []),
+            *(["#define WITH_WINDOW"] if merged and not known else []),
             *(["#define ANY_READY"] if ready else []),
+            *(["#define KNOWN"] if known else []),
             _run_body(bodies, threads),
             "#define RUN_BODY run_body",
             (_HERE / "worker.cu").read_text(),
@@ -170,20 +177,21 @@ def link_worker(
     keep: Keep,
     merged: bool = False,
     ready: bool = False,
+    known: bool = False,
 ) -> bytes:
     """Return the machine code of a worker; see `worker_source`.
 
     Raises:
         RuntimeError: NVRTC or nvJitLink is not installed, or a body is missing or defined twice.
     """
-    source = worker_source(bodies, threads, registers, merged, ready)
+    source = worker_source(bodies, threads, registers, merged, ready, known)
     parts = {body.name: code_of(body) for body in bodies}
     return keep(f"worker-{_key(source, parts, arch)}.cubin", lambda: _link_with(source, parts, arch))
 
 
 def _key(source: str, parts: dict[str, bytes], arch: int) -> str:
     key = sha256(source.encode())
-    for header in ("portable.cuh", "protocol.cuh", "ready.cuh"):
+    for header in ("portable.cuh", "protocol.cuh", "ready.cuh", "known.cuh"):
         key.update((_HERE / header).read_bytes())
     for part in (str((arch, _bindings("nvjitlink").version(), _LINK)).encode(), *parts.values()):
         key.update(sha256(part).digest())

@@ -63,9 +63,9 @@ class CudaPrograms:
 
     def _code(self, kind: Kind, bodies: tuple[DeviceBody, ...]) -> bytes:
         """Return the machine code of a worker."""
-        threads, registers, _, merged, ready = kind
+        threads, registers, _, *form = kind
         refuse_whole_blocks(bodies, threads, self.arch, self._keep)
-        return link_worker(bodies, threads, registers, self.arch, self._keep, merged, ready)
+        return link_worker(bodies, threads, registers, self.arch, self._keep, *form)
 
     def function(self, kind: Kind, bodies: tuple[DeviceBody, ...]) -> int:
         """Return the kernel of a worker that `workers_of` returned, by its bodies."""

@@ -25,7 +25,8 @@
 // A merged list has one class. Its first block that runs is the window, and becomes a worker once it has admitted all
 // tasks. Two resident blocks are then enough, and no kernel waits for another.
 //
-// With a set of ready tasks (ready.cuh), blocks take tickets of any task that may run instead.
+// With a set of ready tasks (ready.cuh), blocks take tickets of any task that may run instead. Of a list whose waits the
+// host knows (known.cuh), no window finds them, and blocks take tickets of chains of tasks.
 //
 // The code is built for CUDA with 32 lanes, and for the host with one lane per thread, where sanitizers can check it.
 #pragma once
@@ -73,7 +74,8 @@ struct List {
   const Task* tasks;
   const Word* words;
   const unsigned long long* arguments;
-  const Ticket* tickets;  // of this class; with a set of ready tasks one for each task
+  const Ticket* tickets;  // of this class; with a set of ready tasks one for each task; `Start`s if waits are known
+  const unsigned long long* records;  // of calls, if their waits are known; else null
   int* admitted;          // number of tasks whose upstream is known
   int* next;              // next ticket of this class
   int* taken;             // by task, STRIDE apart: tickets that were taken, with a set of ready tasks; else null
@@ -95,6 +97,7 @@ struct List {
   int longest_pause;  // between two reads [ns]
   int most_words;     // words of the task with the most
   int num_classes;
+  int record_words;  // of the longest record of this class
 };
 
 DEVICE void stop_all(const List& list, int task, int tile, int waits_for) {

@@ -1,7 +1,8 @@
 // The kernels of executor `device`: `reset`, `window`, and a worker for each resource class. For a worker the build
 // defines THREADS, BLOCKS (how many a multiprocessor must hold) and RUN_BODY(body, arguments, tile, memory), which runs
-// a tile. It defines WITH_WINDOW if one block of the worker is the window, and ANY_READY if blocks take tickets of any
-// ready task.
+// a tile. It defines WITH_WINDOW if one block of the worker is the window, ANY_READY if blocks take tickets of any ready
+// task, and KNOWN if the host knows what calls wait for.
+#include "known.cuh"
 #include "ready.cuh"
 
 // The next class of workers starts once all blocks of this kernel run, so that all classes run together in one stream.
@@ -19,6 +20,68 @@ static __device__ __forceinline__ void end_after_previous() {
 
 #if defined(RUN_BODY)
 
+#if defined(KNOWN)
+// Begins to copy a record to shared memory. All threads of the block call it.
+static __device__ __forceinline__ void fetch(const List& list, unsigned long long* to, int at, int words) {
+  const unsigned long long* const from = list.records + at;
+  for (int i = 2 * threadIdx.x; i < words; i += 2 * THREADS) {
+    const unsigned shared = static_cast<unsigned>(__cvta_generic_to_shared(to + i));
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(__cvta_generic_to_global(from + i))
+                 : "memory");
+  }
+}
+
+// Waits until the record that was fetched is there. All threads of the block call it.
+static __device__ __forceinline__ void settle() {
+  asm volatile("cp.async.wait_all;" ::: "memory");
+  __syncthreads();
+}
+
+// Runs the tiles of a chain of calls, from a record that is being fetched to the first of two places on. The other place
+// is for the record that follows. False if all blocks stop.
+static __device__ __forceinline__ bool run_chain(const List& list, unsigned long long* const places, int first,
+                                                 unsigned long long* const slots, char* const memory) {
+  __shared__ int go;
+  for (int place = 0;; place ^= 1) {
+    settle();
+    const Step& step = *reinterpret_cast<const Step*>(places + place * list.record_words);
+    for (int i = threadIdx.x; i < step.task.num_arguments; i += THREADS) slots[i] = arguments_of(step)[i];
+    if (step.next_words > 0) fetch(list, places + (place ^ 1) * list.record_words, step.next, step.next_words);
+    const int end = last_of(step, first);
+    if (threadIdx.x < 32) {
+      const bool ok = wait_for_needs(list, step, first, end);
+      if (threadIdx.x == 0) go = ok;
+    }
+    __syncthreads();
+    if (!go) return false;
+    const long long began = list.times ? now() : 0;
+    const int with_work = min(end, tiles_at_work(step.task));
+    for (int tile = first; tile < with_work; ++tile) {
+      RUN_BODY(step.task.body, slots, tile, memory);
+      __syncthreads();
+    }
+    if (threadIdx.x == 0) tell_ended(list, step, first, last_of(step, first), began);
+    if (step.next_words == 0) return true;
+  }
+}
+
+// The first `argument_words` of shared memory hold the arguments of the call that runs. Two records follow.
+static __device__ __forceinline__ void work(const List& list, int argument_words) {
+  extern __shared__ __align__(16) unsigned long long arguments[];
+  unsigned long long* const places = arguments + argument_words;
+  char* const memory = reinterpret_cast<char*>(places + 2 * list.record_words);
+  __shared__ int taken;
+  for (;;) {
+    __syncthreads();
+    if (threadIdx.x == 0) taken = take(list.next);
+    __syncthreads();
+    if (taken >= list.num_tickets) return;
+    const Start start = reinterpret_cast<const Start*>(list.tickets)[taken];
+    fetch(list, places, start.at, start.words);
+    if (!run_chain(list, places, start.first, arguments, memory)) return;
+  }
+}
+#else
 static __device__ __forceinline__ void load_arguments(const List& list, const Task& task, unsigned long long* to) {
   for (int i = threadIdx.x; i < task.num_arguments; i += THREADS) to[i] = list.arguments[task.arguments + i];
 }
@@ -77,6 +140,7 @@ static __device__ __forceinline__ void work(const List& list, int argument_words
     if (threadIdx.x == 0) note_ended(list, task, ticket.task, ticket.first, end, began);
   }
 }
+#endif
 
 // Whether this block stays to work. All of its threads call it.
 static __device__ __forceinline__ bool stays_as_block(const List& list) {

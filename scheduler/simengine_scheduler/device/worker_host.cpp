@@ -3,6 +3,7 @@
 #include <mutex>
 #include <vector>
 
+#include "known.cuh"
 #include "ready.cuh"
 
 typedef void (*Body)(const unsigned long long* arguments, int tile, char* memory);
@@ -18,8 +19,26 @@ static bool next_ticket(const List& list, Search& search, Ticket& ticket) {
   return wait_for_upstream(list, task, ticket.task, ticket.first, end);
 }
 
+// Takes chains of calls whose waits are known, and runs them.
+static void work_by_records(const List& list, const Body* bodies, char* memory) {
+  for (int taken = take(list.next); taken < list.num_tickets; taken = take(list.next)) {
+    const Start start = reinterpret_cast<const Start*>(list.tickets)[taken];
+    for (int at = start.at, words = start.words; words > 0;) {
+      const Step& step = *reinterpret_cast<const Step*>(list.records + at);
+      const int end = last_of(step, start.first);
+      if (!wait_for_needs(list, step, start.first, end)) return;
+      const long long began = list.times ? now() : 0;
+      const int with_work = end < tiles_at_work(step.task) ? end : tiles_at_work(step.task);
+      for (int tile = start.first; tile < with_work; ++tile) bodies[step.task.body](arguments_of(step), tile, memory);
+      tell_ended(list, step, start.first, end, began);
+      at = step.next, words = step.next_words;
+    }
+  }
+}
+
 static void work(const List& list, const Body* bodies, int bytes) {
   std::vector<char> memory(bytes + 1);
+  if (list.record_words > 0) return work_by_records(list, bodies, memory.data());
   Search search = {0, 0};
   for (Ticket ticket; next_ticket(list, search, ticket);) {
     const Task& task = list.tasks[ticket.task];
@@ -59,7 +78,8 @@ struct Room {
 
 // Runs a list to its end, with `grids[c]` threads for class c, whose list is `lists[c]`, and at most `places` of them
 // at a time. Threads begin one after another, so that a class begins after all threads of the class before it. The
-// window has a thread of its own, with `window_bytes` of memory, unless the list is merged.
+// window has a thread of its own, with `window_bytes` of memory, unless the list is merged. There is none where these are
+// 0 bytes.
 extern "C" void run_list(const List* lists, const int* grids, int num_classes, const Body* const* bodies, int bytes,
                          int window_bytes, int merged, int places) {
   std::vector<std::thread> threads;
@@ -72,11 +92,11 @@ extern "C" void run_list(const List* lists, const int* grids, int num_classes, c
       room.leave();
     });
   };
-  if (!merged) begin([=] { be_window(lists[0], window_bytes); });
+  if (!merged && window_bytes > 0) begin([=] { be_window(lists[0], window_bytes); });
   for (int c = 0; c < num_classes; ++c)
     for (int i = 0; i < grids[c]; ++i)
       begin([=] {
-        if (merged && first_to(lists[c].has_window)) be_window(lists[c], window_bytes);
+        if (merged && window_bytes > 0 && first_to(lists[c].has_window)) be_window(lists[c], window_bytes);
         if (stays(lists[c])) work(lists[c], bodies[c], bytes);
       });
   for (std::thread& thread : threads) thread.join();

@@ -21,6 +21,7 @@ class Kind(NamedTuple):
         merged: whether the class takes all bodies of a list, also those with fewer threads and registers, and one of
             its blocks is the window.
         ready: whether its blocks take tickets of any ready task.
+        known: whether the host knows what calls wait for, so that blocks take tickets of chains of calls.
     """
 
     threads: int
@@ -28,6 +29,7 @@ class Kind(NamedTuple):
     family: str = ""
     merged: bool = False
     ready: bool = False
+    known: bool = False
 
 
 class Worker(NamedTuple):

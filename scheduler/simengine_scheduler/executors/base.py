@@ -24,6 +24,7 @@ from .recorder import Recorder
 Completion = Literal["events", "polling"]
 Device = Literal["host", "cuda"]
 GraphOf = Literal["list", "run"]
+HazardsOn = Literal["host", "device"]
 
 
 class Executor(Protocol):
@@ -110,8 +111,12 @@ class Options:
             waits for within so many seconds; None waits for ever.
         merged: `device` launches one kernel for each list, for checkers that run one kernel at a time. All bodies then
             share blocks, which have the most threads and registers that any of them asks for.
-        ready: whether blocks of `device` take tiles of any ready call of the window, as in ACS-HW. Otherwise
-            they take tiles in program order, and a block that has one waits until its call is ready.
+        hazards: where `device` finds out what calls wait for. With "host" this is done once for each list, and a block
+            goes on with the same tiles of the next call where it may. With "device" a window on the GPU checks the
+            hazards of every run, as in ACS-HW.
+        ready: whether blocks of `device` take tiles of any ready call of the window, as in ACS-HW, which takes
+            hazards="device". Otherwise they take tiles in a fixed order, and a block that has one waits until its call
+            is ready.
         keep: stores the programs that `device` links. `keep(key, make)` returns the bytes stored under a key, or else
             stores and returns `make()`. It must be thread-safe.
         compiled: whether compiled code issues the calls of `serial` and `streams` where it can: with a C++ compiler,
@@ -153,6 +158,7 @@ class Options:
     watchdog: float = 10.0
     patience: float | None = None
     merged: bool = False
+    hazards: HazardsOn = "device"
     ready: bool = False
     keep: Callable[[str, Callable[[], bytes]], bytes] | None = None
     compiled: bool = True
@@ -181,6 +187,7 @@ class Options:
             "completion": get_args(Completion),
             "device": get_args(Device),
             "graph_of": get_args(GraphOf),
+            "hazards": get_args(HazardsOn),
         }
         for name, known in choices.items():
             if getattr(self, name) not in known:
@@ -191,6 +198,11 @@ class Options:
         """Return the options with other values for those that were not given."""
         missing = {name: value for name, value in values.items() if type(getattr(self, name)) is Default}
         return replace(self, **missing)  # type: ignore[arg-type]
+
+    @property
+    def knows_waits(self) -> bool:
+        """Whether the host works out for `device` what the calls of a list wait for."""
+        return self.hazards == "host" and not self.ready
 
     def table(self, executor: str) -> Segments:
         """Return the segments table. Raises ValueError where none was given."""

@@ -1,10 +1,11 @@
-"""The device executor: the window runs on the GPU, where persistent workers run the tiles of tasks.
+"""The device executor: a list is data on the GPU, where persistent workers run the tiles of its calls.
 
     emitters --round-robin--> program order until all have ended or await --image--> device memory
     reset --> window   hazards of each task against 32 slots, upstream lists
                 worker   of one resource class: takes tickets in program order, waits for upstream tasks, runs tiles
                 worker   of another resource class; all of them run at once
     or, `merged`: reset --> worker of all bodies, whose first block is the window before it works
+    or, hazards="host": no window; workers take tickets of chains of calls, of which the host knows what they wait for
 
 This is the hardware form of ACS (arXiv 2401.12377) in software: the host hands over a list and learns nothing until the
 list has ended. The authors of ACS found a persistent kernel slower, because every task then pays for the registers of
@@ -41,7 +42,8 @@ from ..core.dependencies import chains
 from ..core.errors import call_stuck
 from ..cuda import graph as cuda_graph
 from ..cuda.driver import Driver
-from ..device.image import STOP, STRIDE, WINDOW_THREADS, build_image, window_memory
+from ..device.image import STOP, STRIDE, WINDOW_THREADS, Image, build_image, window_memory
+from ..device.known_image import build_known_image
 from ..device.layout import STATUS_WORDS, Layout, explain, lay_out, list_structs, outcome
 from ..device.occupancy import Multiprocessors
 from ..device.programs import CudaPrograms
@@ -141,17 +143,7 @@ class DeviceExecutor(GraphExecutor):
     def _load(self, calls: Sequence[KernelCall], times: bool) -> int:
         """Copy an image of calls to the device. Returns the graph that runs it."""
         programs, options = self._programs, self._options
-        image = build_image(
-            calls,
-            self._conflicts,
-            self._device,
-            options.window,
-            options.tiled,
-            programs.workers_of,
-            options.merged,
-            options.ready,
-            self._words,
-        )
+        image = self._image(calls)
         layout = lay_out(image, options.window)
         block = programs.upload(layout.content)
         base = int(block.data.ptr)
@@ -161,7 +153,7 @@ class DeviceExecutor(GraphExecutor):
         state, first = (base + layout.sections[name][0] for name in ("state", "first"))
         counters = (np.uint64(state), np.uint64(first), len(image.state))
         launches = [CudaLaunch(reset, (_RESET[0],), (_RESET[1],), 0, counters)]
-        if not image.merged:
+        if image.with_window:
             memory = window_memory(image.num_words, options.window, image.most_words)
             launches.append(CudaLaunch(window, (1,), (WINDOW_THREADS,), memory, (structs[0],)))
         for of, struct in zip(image.classes, structs, strict=True):
@@ -174,6 +166,15 @@ class DeviceExecutor(GraphExecutor):
             handle = self._driver.build_graph(launches, [(), *((0,) for _ in launches[1:])], None)
         self._images.of[handle] = _Loaded(layout, block, launches)
         return handle
+
+    def _image(self, calls: Sequence[KernelCall]) -> Image:
+        """Return the image of calls."""
+        options, workers_of = self._options, self._programs.workers_of
+        given = calls, self._conflicts, self._device
+        if options.knows_waits:
+            return build_known_image(*given, options.tiled, workers_of, options.merged)
+        form = options.merged, options.ready
+        return build_image(*given, options.window, options.tiled, workers_of, *form, self._words)
 
     def _launch_run(
         self, calls: tuple[KernelCall, ...], first: int, behind: list[int], recorder: Recorder | None, trace: Trace

@@ -23,6 +23,7 @@ from ..core.dependencies import chains
 from ..core.emission import Feeder
 from ..core.errors import call_stuck
 from ..device.image import STRIDE, build_image, window_memory
+from ..device.known_image import build_known_image
 from ..device.layout import STATUS_WORDS, explain, lay_out, list_structs, outcome
 from ..device.occupancy import Multiprocessors
 from ..executors.base import Executor, Options, finish_run
@@ -128,7 +129,11 @@ class ThreadedDevice(Executor):
         options = self._options
         device = Multiprocessors(number=self._workers)
         window, tiled, merged, ready = options.window, options.tiled, options.merged, options.ready
-        image = build_image(calls, self._conflicts, device, window, tiled, merged=merged, ready=ready)
+        if options.knows_waits:
+            image = build_known_image(calls, self._conflicts, device, tiled, merged=merged)
+        else:
+            image = build_image(calls, self._conflicts, device, window, tiled, merged=merged, ready=ready)
+        has_window = image.records is None
         if self._lose is not None and self._lose < len(calls):
             image.state[image.remaining + self._lose * STRIDE] += 1
         layout = lay_out(image, options.window)
@@ -138,11 +143,11 @@ class ThreadedDevice(Executor):
         addresses = [[body.address for body in of.bodies] for of in image.classes]
         tables = [(ctypes.c_void_p * len(own))(*own) for own in addresses]
         bodies = (ctypes.c_void_p * len(tables))(*(ctypes.addressof(table) for table in tables))
-        grids = (ctypes.c_int * len(tables))(*(min(self._workers + image.merged, of.blocks) for of in image.classes))
+        grids = (ctypes.c_int * len(tables))(*(min(self._workers + merged, of.blocks) for of in image.classes))
         lists = (type(structs[0]) * len(structs))(*structs)
         most = max(of.memory for of in image.classes)
-        of_window = window_memory(image.num_words, options.window, image.most_words)
-        self._run(lists, grids, len(tables), bodies, most, of_window, int(image.merged), self._places)
+        of_window = window_memory(image.num_words, options.window, image.most_words) if has_window else 0
+        self._run(lists, grids, len(tables), bodies, most, of_window, int(merged), self._places)
         if status[0]:
             task, why = explain(layout, status.tolist(), limit)
             raise call_stuck(calls[task], self.name, why)

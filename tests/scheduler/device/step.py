@@ -5,7 +5,8 @@
     compute-sanitizer --tool racecheck python -m tests.scheduler.device.step
 
 The exit status is 1 if the state differs from that of executor `serial`. With --times it prints the time that the
-window spends on a call. With --classes a list has one launch for the window and one for each resource class.
+window spends on a call. With --window it checks hazards on the device. With --classes a list has a launch for each
+resource class, and one for the window if there is one.
 """
 
 from __future__ import annotations
@@ -54,9 +55,11 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--watchdog", type=float, default=600.0, help="seconds that a call may wait")
     parser.add_argument("--classes", action="store_true", help="launches for the window and each resource class")
+    parser.add_argument("--window", action="store_true", help="check hazards on the device")
     parser.add_argument("--times", action="store_true", help="tell what the window spends on a call")
     args = parser.parse_args()
-    options = {"merged": not args.classes, "watchdog": args.watchdog}
+    hazards = "device" if args.window or args.times else "host"
+    options = {"merged": not args.classes, "watchdog": args.watchdog, "hazards": hazards}
     if args.times:
         for i, of in enumerate(counters_of(args.worlds, args.steps, options)):
             admitted, compared = (1e9 * seconds / of.calls for seconds in (of.check_seconds, of.compare_seconds))

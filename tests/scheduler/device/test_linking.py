@@ -36,12 +36,12 @@ def test_reset_and_window_are_machine_code() -> None:
     assert management(ARCH)[:4] == ELF
 
 
-@pytest.mark.parametrize(("merged", "ready"), [(False, False), (True, False), (False, True)])
+@pytest.mark.parametrize("form", [(), (True,), (False, True), (False, False, True), (True, False, True)])
 @pytest.mark.parametrize(("bodies", "threads"), [((WARP,), 32), ((WARP, BLOCK), 128)])
 def test_workers_of_bodies_with_fewer_threads_are_machine_code(
-    bodies: tuple[DeviceBody, ...], threads: int, merged: bool, ready: bool
+    bodies: tuple[DeviceBody, ...], threads: int, form: tuple[bool, ...]
 ) -> None:
-    assert link_worker(bodies, threads, 64, ARCH, anew, merged, ready)[:4] == ELF
+    assert link_worker(bodies, threads, 64, ARCH, anew, *form)[:4] == ELF
 
 
 @pytest.mark.parametrize(

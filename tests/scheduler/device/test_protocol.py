@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simengine_scheduler import AwaitCounts, CallError, KernelCall, Segments, validate
-from simengine_scheduler.executors.base import Options
+from simengine_scheduler.executors.base import HazardsOn, Options
 from simengine_scheduler.launch import Tiling
 from simengine_scheduler.testing.threaded_device import PythonBody, ThreadedDevice, build
 from tests.scheduler.device.programs import random_program
@@ -29,18 +30,23 @@ from tests.scheduler.device.programs import random_program
     tiled=st.booleans(),
     merged=st.booleans(),
     ready=st.booleans(),
+    hazards=st.sampled_from(("host", "device")),
 )
 def test_random_lists_are_legal_and_as_serial(
-    seed: int, window: int, workers: int, tiled: bool, merged: bool, ready: bool
+    seed: int, window: int, workers: int, tiled: bool, merged: bool, ready: bool, hazards: HazardsOn
 ) -> None:
     program = random_program(seed)
     half = len(program.calls) // 2
     chosen = {"window": window, "tiled": tiled, "merged": merged, "ready": ready}
-    options = Options(segments=program.segments, record="times", watchdog=30.0, **chosen)
+    options = Options(segments=program.segments, record="times", watchdog=30.0, hazards=hazards, **chosen)
     trace = ThreadedDevice(options, workers).run([program.calls[:half], program.calls[half:]])
     got = program.data.copy()
     assert validate(trace.order, trace, program.segments) == []
-    assert 0 < trace.counters.compare_seconds < trace.counters.check_seconds
+    counters = trace.counters
+    if options.knows_waits:
+        assert counters.compare_seconds == counters.check_seconds == 0
+    else:
+        assert 0 < counters.compare_seconds < counters.check_seconds
     np.testing.assert_array_equal(got, program.expected(trace.order))
 
 
@@ -64,7 +70,7 @@ def test_a_ready_call_starts_though_an_earlier_one_waits() -> None:
             KernelCall("waits", PythonBody(lambda tile: log.append("waits")), (a,), ()),
             KernelCall("free", PythonBody(free), (), (b,)),
         ]
-        ThreadedDevice(Options(segments=segments, ready=ready, watchdog=60.0), workers=2).run([calls])
+        ThreadedDevice(Options(segments=segments, ready=ready, hazards="device", watchdog=60.0), 2).run([calls])
         return log
 
     assert ran(True) == ["free", "slow", "waits"]
@@ -72,12 +78,14 @@ def test_a_ready_call_starts_though_an_earlier_one_waits() -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
-@pytest.mark.parametrize("ready", [False, True])
-def test_classes_without_room_for_all_their_blocks_still_run_together(workers: int, ready: bool) -> None:
+@pytest.mark.parametrize(("ready", "hazards"), [(False, "device"), (True, "device"), (False, "host")])
+def test_classes_without_room_for_all_their_blocks_still_run_together(
+    workers: int, ready: bool, hazards: HazardsOn
+) -> None:
     """There are places for the window and for one block of each class, and blocks of the first class take all."""
     for seed in range(4):
         program = random_program(seed)
-        options = Options(segments=program.segments, window=8, watchdog=60.0, ready=ready)
+        options = Options(segments=program.segments, window=8, watchdog=60.0, ready=ready, hazards=hazards)
         trace = ThreadedDevice(options, workers, places=3).run([program.calls])
         got = program.data.copy()
         assert trace.counters.calls == len(program.calls)
@@ -124,6 +132,20 @@ def test_rows_and_strides_wait_for_all_tiles_of_a_part() -> None:
     assert not overlaps(True, tiling=Tiling("strided", 1))
 
 
+def test_the_same_thread_goes_on_with_the_same_tile_of_the_next_call() -> None:
+    segments, log = Segments(), []
+
+    def of(call: int):  # type: ignore[no-untyped-def]
+        return lambda tile: log.append((tile, call, threading.get_ident()))
+
+    calls = chain(segments, [of(0), of(1), of(2)])
+    ThreadedDevice(Options(segments=segments, hazards="host", watchdog=30.0), workers=2).run([calls])
+    for tile in range(4):
+        own = [entry for entry in log if entry[0] == tile]
+        assert [call for _, call, _ in own] == [0, 1, 2]
+        assert len({thread for *_, thread in own}) == 1
+
+
 def test_tiles_beyond_the_units_that_the_device_counts_do_nothing() -> None:
     segments, ran, count = Segments(), [], np.zeros(1, np.int32)
     field = segments.intern("field")
@@ -155,12 +177,12 @@ def test_an_emitter_reads_what_an_awaited_call_wrote() -> None:
     assert trace.counters.awaits == 1
 
 
-@pytest.mark.parametrize("ready", [False, True])
+@pytest.mark.parametrize(("ready", "hazards"), [(False, "device"), (True, "device"), (False, "host")])
 @pytest.mark.parametrize("merged", [False, True])
-def test_a_stuck_list_is_given_up_and_names_who_waited_for_what(merged: bool, ready: bool) -> None:
+def test_a_stuck_list_is_given_up_and_names_who_waited_for_what(merged: bool, ready: bool, hazards: HazardsOn) -> None:
     segments, ran = Segments(), []
     calls = chain(segments, [ran.append] * 3, tiles=1)
-    chosen = {"merged": merged, "ready": ready}
+    chosen: dict[str, Any] = {"merged": merged, "ready": ready, "hazards": hazards}
     executor = ThreadedDevice(Options(segments=segments, watchdog=0.2, tiled=False, **chosen), lose=1)
     with pytest.raises(CallError, match=r"call 'call2', tile 0, waited 0\.2 s for call 'call1', which has not ended"):
         executor.run([calls])
@@ -175,7 +197,7 @@ def test_the_window_of_a_merged_list_works_once_it_has_admitted_all() -> None:
     """Two blocks: both are seen to run tiles, since each tile of the second call waits for the other."""
     segments, both = Segments(), threading.Barrier(2)
     calls = chain(segments, [lambda tile: None, lambda tile: both.wait(30.0)], tiles=2)
-    ThreadedDevice(Options(segments=segments, merged=True), workers=1).run([calls])
+    ThreadedDevice(Options(segments=segments, merged=True, hazards="device"), workers=1).run([calls])
     assert both.n_waiting == 0
     assert not both.broken
 
@@ -185,26 +207,28 @@ def test_the_window_of_a_merged_list_works_once_it_has_admitted_all() -> None:
 def test_a_window_that_never_empties_is_named(merged: bool, ready: bool) -> None:
     segments = Segments()
     calls = chain(segments, [lambda tile: None] * 3, tiles=1)
-    options = Options(segments=segments, window=1, watchdog=0.2, merged=merged, ready=ready)
+    options = Options(segments=segments, window=1, watchdog=0.2, merged=merged, ready=ready, hazards="device")
     with pytest.raises(CallError, match=r"waited 0\.2 s (for a slot of the window|for the window to admit it)"):
         ThreadedDevice(options, lose=0).run([calls])
 
 
 @pytest.mark.sanitizer
-@pytest.mark.parametrize("form", ["classes", "merged", "ready"])
+@pytest.mark.parametrize("form", ["known", "known merged", "classes", "merged", "ready"])
 def test_the_protocol_has_no_races(form: str) -> None:
     library = build(("-g", "-fsanitize=thread"))
     program = """
 import sys
 from pathlib import Path
+from typing import Any
 from simengine_scheduler import Options
 from simengine_scheduler.testing.threaded_device import ThreadedDevice
 from tests.scheduler.device.programs import random_program
 
 for seed in range(10):
     program = random_program(seed)
-    forms = {sys.argv[2]: True} if sys.argv[2] != "classes" else {}
-    options = Options(segments=program.segments, window=4, watchdog=60.0, **forms)
+    forms = {form: True for form in ("merged", "ready") if form in sys.argv[2]}
+    hazards = "host" if "known" in sys.argv[2] else "device"
+    options = Options(segments=program.segments, window=4, watchdog=60.0, hazards=hazards, **forms)
     ThreadedDevice(options, 3, library=Path(sys.argv[1])).run([program.calls])
 """
     flags = {"LD_PRELOAD": _tsan(), "TSAN_OPTIONS": "halt_on_error=1 ignore_noninstrumented_modules=1"}
