@@ -43,6 +43,13 @@ DEVICE long long cycles() {  // of this multiprocessor, a finer clock than now()
 DEVICE void earliest(long long* place, long long t) { atomicMin(place, t); }
 DEVICE void latest(long long* place, long long t) { atomicMax(place, t); }
 DEVICE void pause(int ns) { __nanosleep(ns); }
+// Begins to copy two words from global to shared memory. Both addresses are multiples of 16 bytes.
+DEVICE void begin_copy(unsigned long long* to, const unsigned long long* from) {
+  const unsigned shared = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(__cvta_generic_to_global(from))
+               : "memory");
+}
+DEVICE void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }  // those that this thread has begun
 #define PATIENCE 500  // looks of a block for blocks of other classes
 #else
 #include <atomic>
@@ -84,5 +91,7 @@ DEVICE void latest(long long* place, long long t) {
   while (t > had && !atomic_at(place).compare_exchange_weak(had, t)) {}
 }
 DEVICE void pause(int ns) { std::this_thread::yield(); }
+DEVICE void begin_copy(unsigned long long* to, const unsigned long long* from) { to[0] = from[0], to[1] = from[1]; }
+DEVICE void wait_for_copies() {}
 #define PATIENCE 300  // yields, each of which may take long on a busy host
 #endif

@@ -24,16 +24,12 @@ static __device__ __forceinline__ void end_after_previous() {
 // Begins to copy a record to shared memory. All threads of the block call it.
 static __device__ __forceinline__ void fetch(const List& list, unsigned long long* to, int at, int words) {
   const unsigned long long* const from = list.records + at;
-  for (int i = 2 * threadIdx.x; i < words; i += 2 * THREADS) {
-    const unsigned shared = static_cast<unsigned>(__cvta_generic_to_shared(to + i));
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(__cvta_generic_to_global(from + i))
-                 : "memory");
-  }
+  for (int i = 2 * threadIdx.x; i < words; i += 2 * THREADS) begin_copy(to + i, from + i);
 }
 
 // Waits until the record that was fetched is there. All threads of the block call it.
 static __device__ __forceinline__ void settle() {
-  asm volatile("cp.async.wait_all;" ::: "memory");
+  wait_for_copies();
   __syncthreads();
 }
 
