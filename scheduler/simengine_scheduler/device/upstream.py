@@ -76,13 +76,11 @@ class _Behind:
         """
         after = after_whole = 0
         waits = []
-        while hazards:
-            other = hazards.bit_length() - 1
+        by_parts = hazards & ~whole
+        while left := whole & ~after_whole | by_parts & ~after:
+            other = left.bit_length() - 1
             bit = 1 << other
-            hazards ^= bit
             for_whole = bool(whole & bit)
-            if (after_whole if for_whole else after) & bit:
-                continue
             waits.append(Wait(other, for_whole))
             after |= self._any[other] | bit
             after_whole |= (self._any[other] | bit) if for_whole else self._whole[other]
