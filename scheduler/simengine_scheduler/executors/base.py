@@ -158,7 +158,7 @@ class Options:
     watchdog: float = 10.0
     patience: float | None = None
     merged: bool = False
-    hazards: HazardsOn = "device"
+    hazards: HazardsOn = "host"
     ready: bool = False
     keep: Callable[[str, Callable[[], bytes]], bytes] | None = None
     compiled: bool = True

@@ -57,6 +57,7 @@ from .recorder import Recorder
 
 _RESET = (64, 256)  # grid and block of `reset`
 _OVERLAPS = 90  # architecture from which kernels of one stream may run together
+_ROUNDS = 8
 _GRACE = 2.0  # time that blocks have to stop after one of them has given up the list [s]
 
 
@@ -128,8 +129,12 @@ class DeviceExecutor(GraphExecutor):
 
     @property
     def rounds(self) -> int:
-        """1, because 64 ants on an H200 took 417 us a step in lists of eight steps and 373 us in lists of one step."""
-        return 1
+        """How many rounds of fixed lists run best as one list, since launches of several classes take long.
+
+        With a window it is 1: its blocks look at so many counters that 64 ants on an H200 took 417 us a step in lists
+        of eight steps, and 373 us in lists of one step.
+        """
+        return _ROUNDS if self._options.knows_waits and self._options.record == "off" else 1
 
     def _graphs_of_lists(self) -> None:
         """Return None: an image holds a whole run, whose lists share a window."""
@@ -172,7 +177,7 @@ class DeviceExecutor(GraphExecutor):
         options, workers_of = self._options, self._programs.workers_of
         given = calls, self._conflicts, self._device
         if options.knows_waits:
-            return build_known_image(*given, options.tiled, workers_of, options.merged)
+            return build_known_image(*given, options.tiled, workers_of, options.merged, together=True)
         form = options.merged, options.ready
         return build_image(*given, options.window, options.tiled, workers_of, *form, self._words)
 

@@ -76,6 +76,7 @@ class ThreadedDevice(Executor):
         lose: the number of a call of which one ticket is never counted, so that other calls wait in vain.
         library: what `build` returned.
         places: how many threads, with the window, may run at a time. The others begin when one of them ends.
+        together: whether bodies of several classes are one class where it has room.
     """
 
     name = "device"
@@ -87,12 +88,14 @@ class ThreadedDevice(Executor):
         lose: int | None = None,
         library: Path | None = None,
         places: int = 1 << 20,
+        together: bool = False,
     ) -> None:
         self._options = options
         self._conflicts = options.table(self.name).conflicts
         self._workers = workers
         self._lose = lose
         self._places = places
+        self._together = together
         self._run = ctypes.CDLL(str(library or build())).run_list
 
     def run(self, emitters: Iterable[Emitter]) -> Trace:
@@ -130,7 +133,7 @@ class ThreadedDevice(Executor):
         device = Multiprocessors(number=self._workers)
         window, tiled, merged, ready = options.window, options.tiled, options.merged, options.ready
         if options.knows_waits:
-            image = build_known_image(calls, self._conflicts, device, tiled, merged=merged)
+            image = build_known_image(calls, self._conflicts, device, tiled, merged=merged, together=self._together)
         else:
             image = build_image(calls, self._conflicts, device, window, tiled, merged=merged, ready=ready)
         has_window = image.records is None

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simengine_scheduler import Options, validate
 from simengine_scheduler.core.hazards import conflict, conflict_whole
 from simengine_scheduler.device.chains import Chain, chains_of, most_at_once
 from simengine_scheduler.device.known_image import build_known_image
 from simengine_scheduler.device.occupancy import Multiprocessors
 from simengine_scheduler.device.upstream import Wait, upstream_of
+from simengine_scheduler.device.workers import Kind, Worker, just_these
+from simengine_scheduler.launch.tasks import DeviceBody
+from simengine_scheduler.testing.threaded_device import ThreadedDevice
 from tests.scheduler.device.programs import Program, random_program
 
 
@@ -128,3 +133,37 @@ def test_blocks_are_as_many_as_work_and_wait_at_once() -> None:
     for of in image.classes:
         tiles = sum(int(image.tasks[start["call"]]["tiles"]) for start in of.tickets)
         assert 0 < of.blocks < tiles
+
+
+def test_bodies_of_several_classes_are_one_where_it_has_room_for_all_at_once() -> None:
+    program = random_program(5, length=60)
+    given = program.calls, program.segments.conflicts
+    assert len(build_known_image(*given, Multiprocessors()).classes) == 2
+    (one,) = build_known_image(*given, Multiprocessors(), together=True).classes
+    assert one.kind.merged
+    assert one.kind.known
+    assert len(build_known_image(*given, Multiprocessors(number=1, threads=128), together=True).classes) == 2
+
+
+def test_bodies_that_cannot_share_blocks_have_classes_of_their_own() -> None:
+    program = random_program(5, length=60)
+
+    def workers_of(wanted: dict[Kind, frozenset[DeviceBody]]) -> dict[Kind, Worker]:
+        if any(kind.merged for kind in wanted):
+            raise ValueError("a body waits for all threads of its block")
+        return just_these(wanted)
+
+    image = build_known_image(
+        program.calls, program.segments.conflicts, Multiprocessors(), workers_of=workers_of, together=True
+    )
+    assert [of.kind.merged for of in image.classes] == [False, False]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_lists_of_one_class_for_all_leave_what_serial_leaves(seed: int) -> None:
+    program = random_program(seed)
+    options = Options(segments=program.segments, record="times", hazards="host", watchdog=30.0)
+    trace = ThreadedDevice(options, workers=3, together=True).run([program.calls])
+    got = program.data.copy()
+    assert validate(trace.order, trace, program.segments) == []
+    np.testing.assert_array_equal(got, program.expected(trace.order))
