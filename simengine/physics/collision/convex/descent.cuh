@@ -76,27 +76,13 @@ DEVICE_APART void find_crossed(const Shape& s, const real* from, const real* to,
   kinks.unseen[body] |= kinks.number > before;
 }
 
-// u' h'' v of a body's ellipsoid part, for tangents u and v.
-DEVICE_APART real curvature(const Shape& s, const real* n, const real* u, const real* v) {
-  if (!has_round(s)) return 0;
-  real nl[3], ul[3], vl[3], q[3];
-  to_local(nl, s.mat, n);
-  to_local(ul, s.mat, u);
-  to_local(vl, s.mat, v);
-  const real height = round_point(s, nl, q);
-  if (!(height > MJMINVAL)) return 0;
-  real sum = 0;
-  for (int i = 0; i < 3; ++i) sum = fma_(s.round[i] * ul[i], s.round[i] * vl[i], sum);
-  return (sum - dot3(q, ul) * dot3(q, vl)) / height;
-}
-
-#if !SIMENGINE_GPU
-// Entries 00, 01 and 11 of the Hessian of h for tangents t, given h(n). What those of a shape share is found once.
+// Entries 00, 01 and 11 of the Hessian of h for tangents t, given h(n). Only ellipsoids and discs bend it, and what the
+// entries of one share is found once.
 DEVICE void hessian_along(const Difference& d, const real* n, const real (*t)[3], real h, real* H) {
   for (int i = 0; i < 3; ++i) H[i] = 0;
-  for (int body = 0; body < 2; ++body) {
+  ROLLED for (int body = 0; body < 2; ++body) {
     const Shape& s = body ? d.b : d.a;
-    if (!has_round(s)) continue;
+    if (!(s.round[0] > 0)) continue;
     real nl[3], q[3], scaled[2][3], along[2], local[3];
     to_local(nl, s.mat, n);
     const real height = round_point(s, nl, q);
@@ -115,7 +101,6 @@ DEVICE void hessian_along(const Difference& d, const real* n, const real (*t)[3]
   }
   for (int i = 0; i < 3; i += 2) H[i] -= h;
 }
-#endif
 
 // Whether the reach along `dir` is above a height, by more than rounding errors, because a support point of the simplex
 // is. That costs less than the support point along `dir`. On a GPU it would be one more turn of the lanes.
@@ -146,15 +131,7 @@ DEVICE_APART real newton_step(const Difference& d, const Kinks& kinks, bool bent
   const real h = *before = dot3(w, n);
   real g[2], H[3], step[2] = {R(0.0), R(0.0)};
   for (int i = 0; i < 2; ++i) g[i] = dot3(t[i], w);
-#if SIMENGINE_GPU
-  for (int i = 0; i < 3; ++i) {
-    const real *u = t[i == 2], *v = t[i > 0];
-    H[i] = curvature(d.a, n, u, v) + curvature(d.b, n, u, v) - (i == 1 ? R(0.0) : h);
-  }
-#else
   hessian_along(d, n, t, h, H);
-#endif
-  // H holds the entries 00, 01 and 11 of the Hessian
   if (tangents == 1) {
     const real floor = LEAST_BEND * abs_(h);
     const bool downhill = bent && !(H[0] > 0) && H[0] + h > floor;

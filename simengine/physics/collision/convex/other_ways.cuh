@@ -73,14 +73,7 @@ DEVICE_APART bool step_down(const Difference& d, real* n, real* h) {
   tangents_of(n, t);
   support(d, n, w);
   *h = dot3(w, n);
-#if SIMENGINE_GPU
-  for (int i = 0; i < 3; ++i) {
-    const real *u = t[i == 2], *v = t[i > 0];
-    H[i] = curvature(d.a, n, u, v) + curvature(d.b, n, u, v) - (i == 1 ? R(0.0) : *h);
-  }
-#else
   hessian_along(d, n, t, *h, H);
-#endif
   const real g[2] = {dot3(t[0], w), dot3(t[1], w)};
   step_downhill(H, g, LEAST_BEND * abs_(*h), step);
   real a = clamp_(step[0], R(-0.5), R(0.5)), b = clamp_(step[1], R(-0.5), R(0.5));
