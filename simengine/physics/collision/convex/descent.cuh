@@ -4,6 +4,7 @@
 #define POLISH_STEPS 8
 #define LEAST_BEND R(0.05)  // least curvature of a step downhill, relative to the depth
 #define SETTLED R(1e-3)  // size of a step of Newton's method; larger ones do not end at a minimum
+#define RETURNED R(0.06)  // by what part of a step the next one misses where it began
 #define REACH_ERROR (4 * REAL_EPS)  // relative to the scale: by how much rounding changes a reach
 
 struct Kinks {
@@ -149,9 +150,21 @@ DEVICE_APART real newton_step(const Difference& d, const Kinks& kinks, bool bent
   return abs_(step[0]) + abs_(step[1]);
 }
 
+// Whether steps from `before` to `here` and on to `after` lead to and fro. Further ones would do so, too.
+DEVICE bool to_and_fro(const real* before, const real* here, const real* after) {
+  real missed = 0, step = 0;
+  for (int i = 0; i < 3; ++i) {
+    missed = fma_(after[i] - before[i], after[i] - before[i], missed);
+    step = fma_(after[i] - here[i], after[i] - here[i], step);
+  }
+  return missed < RETURNED * RETURNED * step;
+}
+
 // The best direction for a choice of active kinks, found from n. Beyond a kink that is not among the chosen ones, steps
-// may lead to and fro for ever. If they do not settle, and there are `rounds` for it, they are made again, and one to a
-// larger h is cut to a quarter. Returns whether they lead to and fro at last, between `trial` and the direction `from`.
+// may lead to and fro for ever. On a GPU, where lanes wait for the longest of them, they end then, at that end of the
+// two to which all of them would have led. If they do not settle, and there are `rounds` for it, they are made again,
+// and one to a larger h is cut to a quarter. Returns whether they lead to and fro at last, between `trial` and the
+// direction `from`.
 DEVICE_APART bool best_direction(const Difference& d, const Simplex& s, const Kinks& kinks, const real* n, real slack,
                                 int rounds, real* trial, real* from) {
   if (kinks.number == 2) {
@@ -187,7 +200,13 @@ DEVICE_APART bool best_direction(const Difference& d, const Simplex& s, const Ki
         continue;
       }
       if (!(moved > 4 * REAL_EPS)) return false;
-      for (int i = 0; i < 3; ++i) from[i] = here[i];
+      const bool ends = SIMENGINE_GPU && !cut && k && moved >= SETTLED && to_and_fro(from, here, trial);
+      const bool other = ends && k % 2 == 0;
+      for (int i = 0; i < 3; ++i) {
+        from[i] = other ? trial[i] : here[i];
+        trial[i] = other ? here[i] : trial[i];
+      }
+      if (ends) break;
       least = h;
     }
     if (moved < SETTLED) return false;
