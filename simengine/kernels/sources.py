@@ -95,7 +95,8 @@ _LARGE_HEADERS = (
     *("large_direct.cuh", "block_order.cuh", "large_factor.cuh", "large_pgs.cuh"),
 )
 _CONVEX_HEADERS = (
-    *("shape.cuh", "simplex.cuh", "prism.cuh", "simplex_vectors.cuh", "gjk.cuh", "descent.cuh", "crossing.cuh"),
+    *("shape.cuh", "simplex.cuh", "prism.cuh", "nearest.cuh", "simplex_vectors.cuh", "gjk.cuh", "descent.cuh"),
+    "crossing.cuh",
     *("polish.cuh", "settle.cuh", "on_prism.cuh", "resting.cuh"),
     *("polytope.cuh", "epa.cuh", "other_ways.cuh", "round_cores.cuh", "segment_cylinder.cuh"),
     *("solid.cuh", "polygon.cuh"),

@@ -130,6 +130,11 @@ LIST_NEAR = replace(SEARCHES[0], name="list_near", constants=(("COUNTS_NEAR", 0)
 COUNT_NEAR = replace(single(COLLISION_NEAR), name="count_near", own_lanes=1, min_blocks_per_multiprocessor=4)
 """The kernel that counts these in large batches, in which lanes have pairs of any world."""
 
+DISTANCE_IN_EIGHT = replace(
+    SEARCHES[1], name="distance_in_eight", own_lanes=8, constants=(*SEARCHES[1].constants, ("SHARES_DISTANCE", 1))
+)
+"""The second of them for very few worlds, in which eight lanes share a pair."""
+
 DEPTH_BY_WARP = replace(SEARCHES[2], name="depth_by_warp", own_lanes=32)
 """The third of them for few worlds, with a whole warp for each pair, since few of its warps would have another pair."""
 

@@ -254,7 +254,9 @@ class Selection:
         if not self.spreads_searches:
             return (*self._listing, distance, depth, touch, last)
         depth = contact_kernels.DEPTH_BY_WARP if self.worlds <= MERGED_WORLDS else depth
-        touches = (contact_kernels.TOUCH_IN_EIGHT,) if self.worlds <= SPREAD_WORLDS else contact_kernels.TOUCHES_OF_MANY
+        few = self.worlds <= SPREAD_WORLDS
+        distance = contact_kernels.DISTANCE_IN_EIGHT if few else distance
+        touches = (contact_kernels.TOUCH_IN_EIGHT,) if few else contact_kernels.TOUCHES_OF_MANY
         return (*self._listing, distance, depth, *touches, *self._prisms, last)
 
     @property

@@ -27,14 +27,15 @@ def test_a_block_lists_the_pairs_that_a_warp_lists(backend: str, monkeypatch: py
 @cuda_only
 def test_searches_of_more_lanes_find_the_same(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
-    for depth, touch in (
-        (contact_kernels.DEPTH_BY_WARP, contact_kernels.TOUCH_IN_EIGHT),
-        contact_kernels.SEARCHES[2:4],
+    for distance, depth, touch in (
+        (contact_kernels.DISTANCE_IN_EIGHT, contact_kernels.DEPTH_BY_WARP, contact_kernels.TOUCH_IN_EIGHT),
+        contact_kernels.SEARCHES[1:4],
     ):
+        monkeypatch.setattr(contact_kernels, "DISTANCE_IN_EIGHT", distance)
         monkeypatch.setattr(contact_kernels, "DEPTH_BY_WARP", depth)
         monkeypatch.setattr(contact_kernels, "TOUCH_IN_EIGHT", touch)
         sim = Simulation(load_model(OWN["rubble"]), 20, backend=backend)
-        assert {depth, touch} <= set(sim.schedule.plan().kernels(frozenset()))
+        assert {distance, depth, touch} <= set(sim.schedule.plan().kernels(frozenset()))
         sim.step(60)
         found.append(state_bits(sim))
         sim.close()

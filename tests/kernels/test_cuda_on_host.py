@@ -184,7 +184,10 @@ def heap(worlds: int) -> Memory:
     return memory
 
 
-FEW = (*contact_kernels.SEARCHES[:2], contact_kernels.DEPTH_BY_WARP, contact_kernels.TOUCH_IN_EIGHT)
+FEW = (
+    *(contact_kernels.SEARCHES[0], contact_kernels.DISTANCE_IN_EIGHT),
+    *(contact_kernels.DEPTH_BY_WARP, contact_kernels.TOUCH_IN_EIGHT),
+)
 """Searches of few worlds, and those of many."""
 MANY = contact_kernels.SEARCHES[:4]
 

@@ -323,6 +323,7 @@ def test_small_shards_have_more_lanes_for_a_search(monkeypatch: pytest.MonkeyPat
         "list_by_block_no_hfields": (True, True, False),
         "list_near_no_hfields": (False, False, True),
         "count_near": (False, False, True),
+        "distance_in_eight": (True, False, False),
         "depth_by_warp": (True, True, False),
         "touch_in_eight": (True, False, False),
     }.items():

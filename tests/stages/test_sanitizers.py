@@ -51,10 +51,10 @@ STEPS = [
     *(("glider", step) for step in ("implicit", "implicitfast")),
 ]
 """Models, and integrators to step them with; without one, an evaluation."""
-_SPREAD = (contact_kernels.DEPTH_BY_WARP, contact_kernels.TOUCH_IN_EIGHT)
+_SPREAD = (contact_kernels.DISTANCE_IN_EIGHT, contact_kernels.DEPTH_BY_WARP, contact_kernels.TOUCH_IN_EIGHT)
 SEARCHES = (
     *contact_kernels.SEARCHES,
-    *(contact_kernels.LIST_BY_BLOCK, contact_kernels.SEARCHES[1], *_SPREAD, contact_kernels.SEARCHES[4]),
+    *(contact_kernels.LIST_BY_BLOCK, *_SPREAD, contact_kernels.SEARCHES[4]),
     *(contact_kernels.LIST_NEAR, contact_kernels.COUNT_NEAR, *contact_kernels.SEARCHES[1:3]),
     *(*contact_kernels.TOUCHES_OF_MANY, contact_kernels.SEARCHES[4]),
 )

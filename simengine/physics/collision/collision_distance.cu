@@ -1,6 +1,12 @@
-// Distance of the pairs that are listed for a search, one lane a pair; see searches.cuh. `search_state` receives what
-// is known of the cores of each pair, and the queue the pairs that other kernels go on with. Those beyond the memory
-// for states are left to collision_touch.
+// Distance of the pairs that are listed for a search, one lane a pair, or all lanes of a group one after another; see
+// searches.cuh. `search_state` receives what is known of the cores of each pair, and the queue the pairs that other
+// kernels go on with. Those beyond the memory for states are left to collision_touch.
+
+#ifdef SHARES_DISTANCE
+typedef AllLanes DistanceTeam;
+#else
+typedef OneLane DistanceTeam;
+#endif
 
 // In which line of the queue a search waits: alike searches beside each other, and those that take longest first.
 DEVICE int line_of(const Difference& d, int cores) {
@@ -14,12 +20,15 @@ DEVICE void collision_distance(const Model& m, const real* geom_xpos, const real
                                int n) {
   const SearchQueue queue = {search_queue, m.nkept() / MAX_CONVEX, n};
   const int searches = kept_searches(m, pair_tally[1]);
-  ROLLED for (int k = part + parts * lane(); k < searches; k += parts * LANES) {
+  const bool together = DistanceTeam::SIZE > 1;
+  const int groups = together ? parts : parts * LANES;
+  ROLLED for (int k = together ? part : part + parts * lane(); k < searches; k += groups) {
     const int c = near_cand[search_near[k]];
     const Difference d = difference_of(pair_of(m, c, geom_xpos, geom_xmat));
     Simplex simplex;
     real normal[3];
-    const int cores = begin_search(d, detection_margin(m, c), simplex, normal);
+    const int cores = begin_search<DistanceTeam>(d, detection_margin(m, c), simplex, normal);
+    if (together && lane()) continue;
     if (cores != CORES_APART && cores != CORES_REST && !is_segment_cylinder(d)) {
       put_simplex(search_simplex + SIMPLEX_WORDS * size_t(k), simplex, normal);
     }

@@ -16,7 +16,7 @@ DEVICE void search_pairs(const Model& m, const int* near_cand, const int* search
     const int k = base + lane(), c = k < searches ? near_cand[search_near[k]] : -1;
     if (c >= 0) {
       d = difference_of(pair_of(m, c, geom_xpos, geom_xmat));
-      cores = begin_search(d, detection_margin(m, c), simplex, normal);
+      cores = begin_search<OneLane>(d, detection_margin(m, c), simplex, normal);
     }
     int left = cores == CORES_DEEP ? LANES - lane() : 0;
     ROLLED for (int most = lane_most(left); most; most = lane_most(left)) {

@@ -38,14 +38,6 @@ DEVICE_CALL void put_face(Polytope& p, int face, int a, int b, int c) {
   p.alive[face] = 1;
 }
 
-// The shape whose support points a lane of a team finds. A copy, which is in registers.
-template <typename Team>
-DEVICE Shape shape_of_lane(const Difference& d) {
-  Shape own = d.a;
-  if (Team::SIZE > 1 && (Team::rank() & 1)) own = d.b;
-  return own;
-}
-
 // Support points v and v + 1 of the difference, along dir and along -dir. The lanes of a team share the work: each
 // finds the support point of its shape in one direction.
 template <typename Team>
@@ -67,20 +59,6 @@ DEVICE void supports(const Difference& d, const Shape& shape, const real* dir, i
     there[i] = Team::from(own[i], 0) - Team::from(own[i], 1);
     back[i] = Team::from(own[i], 2) - Team::from(own[i], 3);
   }
-}
-
-// The support point of the difference along dir.
-template <typename Team>
-DEVICE void team_support(const Difference& d, const Shape& shape, const real* dir, real* out) {
-  if (Team::SIZE < 2) {
-    support(d, dir, out);
-    return;
-  }
-  const bool second = Team::rank() & 1;
-  real own[3], way[3];
-  for (int i = 0; i < 3; ++i) way[i] = second ? -dir[i] : dir[i];
-  support(shape, way, own);
-  for (int i = 0; i < 3; ++i) out[i] = Team::from(own[i], 0) - Team::from(own[i], 1);
 }
 
 // Support point v: of those along dir and along -dir, the one that is farther from the point `from` in that direction.

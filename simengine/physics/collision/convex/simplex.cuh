@@ -111,6 +111,28 @@ struct AllLanes {
   static DEVICE_METHOD real from(real x, int rank) { return lane_get(x, rank); }
 };
 
+// The shape whose support points a lane of a team finds. A copy, which is in registers.
+template <typename Team>
+DEVICE Shape shape_of_lane(const Difference& d) {
+  Shape own = d.a;
+  if (Team::SIZE > 1 && (Team::rank() & 1)) own = d.b;
+  return own;
+}
+
+// The support point of the difference along dir.
+template <typename Team>
+DEVICE void team_support(const Difference& d, const Shape& shape, const real* dir, real* out) {
+  if (Team::SIZE < 2) {
+    support(d, dir, out);
+    return;
+  }
+  const bool second = Team::rank() & 1;
+  real own[3], way[3];
+  for (int i = 0; i < 3; ++i) way[i] = second ? -dir[i] : dir[i];
+  support(shape, way, own);
+  for (int i = 0; i < 3; ++i) out[i] = Team::from(own[i], 0) - Team::from(own[i], 1);
+}
+
 // Find the vertices of a simplex that somebody may ask for, several at once by the lanes of a team, or only those that
 // are asked for.
 template <typename Team>

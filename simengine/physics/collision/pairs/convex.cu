@@ -28,17 +28,19 @@ DEVICE void between_cores(const Difference& d, const real* origin, const real* n
 #define CORES_REST 3   // one lies on a side of the other, which needs no search; see round_cores.cuh
 
 // (1) the normal towards the nearest point, if the cores are apart.
+template <typename Team>
 DEVICE int find_distance(const Difference& d, real margin, Simplex& simplex, real* normal) {
   if (is_segment_cylinder(d)) return CORES_NEAR;
   const real balls = rolling_balls(d);
   bool apart;
-  const real distance = gjk(d, balls, margin + d.a.radius + d.b.radius + balls, simplex, normal, &apart);
+  const real distance = gjk<Team>(d, balls, margin + d.a.radius + d.b.radius + balls, simplex, normal, &apart);
   if (apart) return CORES_APART;
   add_balls(simplex, balls);
   return distance != 0 ? CORES_NEAR : CORES_DEEP;
 }
 
 // The same, or the normal of a face on which one of the cores rests.
+template <typename Team>
 DEVICE int begin_search(const Difference& d, real margin, Simplex& simplex, real* normal) {
 #if !SIMENGINE_GPU
   if (!is_segment_cylinder(d)) {
@@ -50,7 +52,7 @@ DEVICE int begin_search(const Difference& d, real margin, Simplex& simplex, real
   const int found = rests_on_side(d, margin + d.a.radius + d.b.radius, normal, point, &gap);
   if (found != REST_UNKNOWN) return found == REST_APART ? CORES_APART : CORES_REST;
 #endif
-  return find_distance(d, margin, simplex, normal);
+  return find_distance<Team>(d, margin, simplex, normal);
 }
 
 // Improve the normal that a search found, and find the kinks that belong to it. Returns the depth along it.
@@ -116,7 +118,7 @@ DEVICE_CALL bool end_search(const Difference& d, const real* origin, real margin
 DEVICE_CALL bool convex_contact(const Difference& d, const real* origin, real margin, Simplex& simplex, Kinks& kinks,
                                 Contact* out) {
   real normal[3];
-  const int cores = begin_search(d, margin, simplex, normal);
+  const int cores = begin_search<OneLane>(d, margin, simplex, normal);
   if (cores == CORES_APART) return false;
   if (cores == CORES_DEEP) {
     Polytope polytope;

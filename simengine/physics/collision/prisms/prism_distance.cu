@@ -18,7 +18,7 @@ DEVICE void prism_distance(const Model& m, const real* geom_xpos, const real* ge
     if (state == SEARCH_PRISM) {
       Simplex simplex;
       real normal[3];
-      const int cores = begin_search(f.d, margin, simplex, normal);
+      const int cores = begin_search<OneLane>(f.d, margin, simplex, normal);
       state = cores == CORES_APART ? PRISM_APART : cores == CORES_NEAR ? PRISM_NEAR : PRISM_DEEP;
       if (cores != CORES_APART) put_simplex(prism_simplex + SIMPLEX_WORDS * size_t(k), simplex, normal);
       const int line = cores == CORES_DEEP ? QUEUE_PRISMS_DEEP : QUEUE_PRISMS_NEAR;
