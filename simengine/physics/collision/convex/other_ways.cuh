@@ -139,7 +139,7 @@ DEVICE_APART Way best_way(const Difference d, const Polytope& p, real depth, con
     if (face == EPA_FACES) break;
     Kinks kinks;
     if (k == 0) {
-      least = polish<OneLane>(d, best.simplex, n, kinks);
+      least = polish<Team>(d, best.simplex, n, kinks);
       for (int i = 0; i < 3; ++i) tried[number][i] = n[i];
       ++number;
     }
@@ -150,7 +150,7 @@ DEVICE_APART Way best_way(const Difference d, const Polytope& p, real depth, con
     }
     simplex_around<Team>(d, other.normal, other.simplex);
     for (int i = 0; i < 3; ++i) n[i] = other.normal[i];
-    h = polish<OneLane>(d, other.simplex, n, kinks);
+    h = polish<Team>(d, other.simplex, n, kinks);
     for (int i = 0; i < 3; ++i) tried[number + 1][i] = n[i];
     number += 2;
     if (!(h < least - close)) continue;
