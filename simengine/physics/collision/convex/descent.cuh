@@ -81,7 +81,7 @@ DEVICE_APART void find_crossed(const Shape& s, const real* from, const real* to,
 // entries of one share is found once.
 DEVICE void hessian_along(const Difference& d, const real* n, const real (*t)[3], real h, real* H) {
   for (int i = 0; i < 3; ++i) H[i] = 0;
-  ROLLED for (int body = 0; body < 2; ++body) {
+  UNROLLED for (int body = 0; body < 2; ++body) {
     const Shape& s = body ? d.b : d.a;
     if (!(s.round[0] > 0)) continue;
     real nl[3], q[3], scaled[2][3], along[2], local[3];
@@ -115,7 +115,7 @@ DEVICE bool reaches_above(const Difference& d, const Simplex& s, const real* dir
 // One step of Newton's method; returns its size, or zero if there is none. The directions perpendicular to n, and to
 // the kink if there is one, are free. `bent` says whether to step downhill along a kink, too, where the depth is not
 // convex. `before` becomes h(n) before the step.
-DEVICE_APART real newton_step(const Difference& d, const Kinks& kinks, bool bent, real* n, real* before) {
+DEVICE real newton_step(const Difference& d, const Kinks& kinks, bool bent, real* n, real* before) {
   real t[2][3], w[3];
   const int tangents = 2 - kinks.number;
   if (kinks.number == 1) {
@@ -128,7 +128,7 @@ DEVICE_APART real newton_step(const Difference& d, const Kinks& kinks, bool bent
   }
   normalize3(t[0]);
   cross3(t[1], n, t[0]);
-  support(d, n, w);
+  support_here(d, n, w);
   const real h = *before = dot3(w, n);
   real g[2], H[3], step[2] = {R(0.0), R(0.0)};
   for (int i = 0; i < 2; ++i) g[i] = dot3(t[i], w);
@@ -150,6 +150,20 @@ DEVICE_APART real newton_step(const Difference& d, const Kinks& kinks, bool bent
   return abs_(step[0]) + abs_(step[1]);
 }
 
+#if SIMENGINE_GPU
+// A copy of a difference, with its orientations in `turns`. Both are in registers if all that works on them is inline.
+DEVICE Difference in_registers(const Difference& of, real (*turns)[9]) {
+  Difference d = of;
+  for (int i = 0; i < 9; ++i) {
+    turns[0][i] = of.a.mat[i];
+    turns[1][i] = of.b.mat[i];
+  }
+  d.a.mat = turns[0];
+  d.b.mat = turns[1];
+  return d;
+}
+#endif
+
 // Whether steps from `before` to `here` and on to `after` lead to and fro. Further ones would do so, too.
 DEVICE bool to_and_fro(const real* before, const real* here, const real* after) {
   real missed = 0, step = 0;
@@ -165,8 +179,14 @@ DEVICE bool to_and_fro(const real* before, const real* here, const real* after) 
 // two to which all of them would have led. If they do not settle, and there are `rounds` for it, they are made again,
 // and one to a larger h is cut to a quarter. Returns whether they lead to and fro at last, between `trial` and the
 // direction `from`.
-DEVICE_APART bool best_direction(const Difference& d, const Simplex& s, const Kinks& kinks, const real* n, real slack,
+DEVICE_APART bool best_direction(const Difference& of, const Simplex& s, const Kinks& kinks, const real* n, real slack,
                                 int rounds, real* trial, real* from) {
+#if SIMENGINE_GPU
+  real turns[2][9];
+  const Difference d = in_registers(of, turns);
+#else
+  const Difference& d = of;
+#endif
   if (kinks.number == 2) {
     cross3(trial, kinks.edge[0], kinks.edge[1]);
     const real side = dot3(trial, n);

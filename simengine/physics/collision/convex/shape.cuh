@@ -119,8 +119,8 @@ DEVICE_CALL Four support(const Shape& s, const real* dir) {
 }
 #endif
 
-// Point of the core farthest along `dir` (world frame).
-DEVICE_CALL void support(const Shape& s, const real* dir, real* out) {
+// Point of the core farthest along `dir` (world frame), inline, so that the shape may be in registers.
+DEVICE void support_here(const Shape& s, const real* dir, real* out) {
 #ifdef MATRIX_VECTORS
   const Four point = support(s, dir);
   for (int i = 0; i < 3; ++i) out[i] = point[i];
@@ -132,6 +132,8 @@ DEVICE_CALL void support(const Shape& s, const real* dir, real* out) {
   for (int i = 0; i < 3; ++i) out[i] += s.pos[i];
 #endif
 }
+
+DEVICE_CALL void support(const Shape& s, const real* dir, real* out) { support_here(s, dir, out); }
 
 // The Minkowski difference A - B of two cores. The distance of the cores is its distance from the origin.
 struct Difference {
@@ -154,17 +156,28 @@ DEVICE Difference difference_of(const Pair& p) {
   return d;
 }
 
-DEVICE_CALL void support(const Difference& d, const real* dir, real* out) {
+DEVICE void support_here(const Difference& d, const real* dir, real* out) {
   real opposite[3] = {-dir[0], -dir[1], -dir[2]};
 #ifdef MATRIX_VECTORS
   const Four one = support(d.a, dir), between = one - support(d.b, opposite);
   for (int i = 0; i < 3; ++i) out[i] = between[i];
-  return;
-#endif
+#else
   real other[3];
+  support_here(d.a, dir, out);
+  support_here(d.b, opposite, other);
+  for (int i = 0; i < 3; ++i) out[i] -= other[i];
+#endif
+}
+
+DEVICE_CALL void support(const Difference& d, const real* dir, real* out) {
+#ifdef MATRIX_VECTORS
+  support_here(d, dir, out);
+#else
+  real opposite[3] = {-dir[0], -dir[1], -dir[2]}, other[3];
   support(d.a, dir, out);
   support(d.b, opposite, other);
   for (int i = 0; i < 3; ++i) out[i] -= other[i];
+#endif
 }
 
 // Support function of the difference along a unit vector: the penetration depth along it.
