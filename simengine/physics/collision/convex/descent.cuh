@@ -104,9 +104,8 @@ DEVICE void hessian_along(const Difference& d, const real* n, const real (*t)[3]
 }
 
 // Whether the reach along `dir` is above a height, by more than rounding errors, because a support point of the simplex
-// is. That costs less than the support point along `dir`. On a GPU it would be one more turn of the lanes.
+// is. That costs less than the support point along `dir`.
 DEVICE bool reaches_above(const Difference& d, const Simplex& s, const real* dir, real height) {
-  if (SIMENGINE_GPU) return false;
   real most = -REAL_MAX;
   for (int k = 0; k < 4; ++k) most = max_(most, dot3(s.w[k], dir));
   return most > height + REACH_ERROR * d.scale;
@@ -181,12 +180,6 @@ DEVICE bool to_and_fro(const real* before, const real* here, const real* after) 
 // direction `from`.
 DEVICE_APART bool best_direction(const Difference& of, const Simplex& s, const Kinks& kinks, const real* n, real slack,
                                 int rounds, real* trial, real* from) {
-#if SIMENGINE_GPU
-  real turns[2][9];
-  const Difference d = in_registers(of, turns);
-#else
-  const Difference& d = of;
-#endif
   if (kinks.number == 2) {
     cross3(trial, kinks.edge[0], kinks.edge[1]);
     const real side = dot3(trial, n);
@@ -198,7 +191,13 @@ DEVICE_APART bool best_direction(const Difference& of, const Simplex& s, const K
   for (int i = 0; i < 3; ++i) trial[i] = kinks.number == 1 ? fma_(-along, kinks.edge[0][i], n[i]) : n[i];
   normalize3(trial);
   // the Hessian of cores without a smooth part is -h I, with which those that overlap have no step to make
-  if (!has_round(d.a) && !has_round(d.b) && reaches_above(d, s, trial, R(0.0))) return false;
+  if (!(of.a.round[0] > 0) && !(of.b.round[0] > 0) && reaches_above(of, s, trial, R(0.0))) return false;
+#if SIMENGINE_GPU
+  real turns[2][9];
+  const Difference d = in_registers(of, turns);
+#else
+  const Difference& d = of;
+#endif
   const real start[3] = {trial[0], trial[1], trial[2]};
   ROLLED for (int cut = 0; cut < rounds; ++cut) {
     real least = REAL_MAX, moved = R(0.0);
