@@ -68,10 +68,10 @@ DEVICE_APART void step_downhill(const real* H, const real* g, real floor, real* 
 // One step of Newton's method downhill: the Hessian's eigenvalues are taken as positive, and the step is halved until
 // the support function falls. Returns false if it does not. Each lane of a team tries another part of the step.
 template <typename Team>
-DEVICE_APART bool step_down(const Difference& d, real* n, real* h) {
+DEVICE bool step_down(const Difference& d, real* n, real* h) {
   real t[2][3], w[3], H[3], step[2], trial[3];
   tangents_of(n, t);
-  support(d, n, w);
+  support_here(d, n, w);
   *h = dot3(w, n);
   hessian_along(d, n, t, *h, H);
   const real g[2] = {dot3(t[0], w), dot3(t[1], w)};
@@ -84,7 +84,8 @@ DEVICE_APART bool step_down(const Difference& d, real* n, real* h) {
   }
   ROLLED for (int k = own; k < WAYS_PARTS; k += lanes) {
     moved_by(n, t, a, b, trial);
-    const real other = reach(d, trial);
+    support_here(d, trial, w);
+    const real other = dot3(w, trial);
     const int best = Team::most(other < *h ? WAYS_PARTS - k : 0), from = (WAYS_PARTS - best) % lanes;
     if (best) {
       for (int i = 0; i < 3; ++i) n[i] = Team::from(trial[i], from);
@@ -95,6 +96,20 @@ DEVICE_APART bool step_down(const Difference& d, real* n, real* h) {
     b *= R(0.5);
   }
   return false;
+}
+
+// Steps downhill from n, until none leads further.
+template <typename Team>
+DEVICE_APART void descend(const Difference& of, real* n) {
+#if SIMENGINE_GPU
+  real turns[2][9];
+  const Difference d = in_registers(of, turns);
+#else
+  const Difference& d = of;
+#endif
+  real h;
+  ROLLED for (int step = 0; step < WAYS_STEPS && step_down<Team>(d, n, &h); ++step) {
+  }
 }
 
 // Three support points around a direction, each by another lane of a team.
@@ -144,13 +159,11 @@ DEVICE_APART Way best_way(const Difference d, const Polytope& p, real depth, con
       ++number;
     }
     Way other;
-    real h;
     for (int i = 0; i < 3; ++i) tried[number][i] = other.normal[i] = p.normal[face][i];
-    ROLLED for (int step = 0; step < WAYS_STEPS && step_down<Team>(d, other.normal, &h); ++step) {
-    }
+    descend<Team>(d, other.normal);
     simplex_around<Team>(d, other.normal, other.simplex);
     for (int i = 0; i < 3; ++i) n[i] = other.normal[i];
-    h = polish<Team>(d, other.simplex, n, kinks);
+    const real h = polish<Team>(d, other.simplex, n, kinks);
     for (int i = 0; i < 3; ++i) tried[number + 1][i] = n[i];
     number += 2;
     if (!(h < least - close)) continue;
