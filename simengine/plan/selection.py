@@ -68,6 +68,9 @@ FEWEST_ENTRIES_OF_A_BLOCK = 256
 FEWEST_PAIRS_OF_A_BLOCK = 1024
 """From so many candidate pairs on, a block lists those of a world that are near, if worlds are few."""
 
+FEWEST_PAIRS_OF_FEW_WORLDS = 256
+"""The same of at most `SPREAD_WORLDS`, which leave most of a GPU idle."""
+
 FEWEST_PAIRS_OF_A_WARP = 256
 """From so many candidate pairs on, a warp counts the contacts of a world. Worlds that share a warp wait for each other
 where pairs of one of them are near."""

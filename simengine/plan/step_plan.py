@@ -27,6 +27,8 @@ from simengine.plan.selection import (
     FEWEST_ENTRIES_OF_A_BLOCK,
     FEWEST_PAIRS_OF_A_BLOCK,
     FEWEST_PAIRS_OF_A_WARP,
+    FEWEST_PAIRS_OF_FEW_WORLDS,
+    SPREAD_WORLDS,
     Selection,
 )
 from simengine.plan.step_kernels import MAX_GLOBAL_BYTES, StepMemory, step_kernel_for, step_memory
@@ -176,7 +178,9 @@ class StepPlan:
         by_stages = self.issuing.by_stages
         tiles = self.backend.name == "host" and max(self.shard_sizes) >= LEAST_WORLDS and not by_stages
         spreads = self.backend.name == "cuda" and not by_stages
-        by_block = spreads and not model.nhfield and model.sizes["ncand"] >= FEWEST_PAIRS_OF_A_BLOCK
+        few = max(self.shard_sizes) <= SPREAD_WORLDS
+        fewest = min(FEWEST_PAIRS_OF_A_BLOCK, FEWEST_PAIRS_OF_FEW_WORLDS) if few else FEWEST_PAIRS_OF_A_BLOCK
+        by_block = spreads and not model.nhfield and model.sizes["ncand"] >= fewest
         counting = spreads and self.lanes < LANE_CLASSES[-1]
         by_warp = counting and not model.finds_pairs and model.sizes["ncand"] >= FEWEST_PAIRS_OF_A_WARP
         culls = spreads and model.nmeeting > 0 and not model.finds_pairs and not works_in_blocks(model)

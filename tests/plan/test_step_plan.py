@@ -328,3 +328,16 @@ def test_small_shards_have_more_lanes_for_a_search(monkeypatch: pytest.MonkeyPat
         "touch_in_eight": (True, False, False),
     }.items():
         assert (name in few, name in some, name in many) == there
+
+
+def test_a_block_lists_the_pairs_of_very_few_worlds_from_fewer_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = model_of("rubble").ncand
+    for of_few, of_more, few, some in (
+        (pairs, pairs, True, True),
+        (pairs, pairs + 1, True, False),
+        (pairs + 1, pairs + 1, False, False),
+    ):
+        monkeypatch.setattr("simengine.plan.step_plan.FEWEST_PAIRS_OF_FEW_WORLDS", of_few)
+        monkeypatch.setattr("simengine.plan.step_plan.FEWEST_PAIRS_OF_A_BLOCK", of_more)
+        for worlds, there in ((512, few), (MERGED_WORLDS, some)):
+            assert ("list_by_block_no_hfields" in calls(on_gpu("rubble", worlds))) == there
