@@ -75,6 +75,8 @@ def check_numbers(name: str, mj: mujoco.MjModel) -> None:
     if driven:
         losses = "; ".join(f"{joint} has {loss:g}" for joint, loss in dict(driven).items())
         raise ModelError(f"model {name!r} has friction that drives instead of braking: {losses}; give zero or more")
+    if least := _driving_fluid(mj):
+        raise ModelError(f"model {name!r} has a fluid that drives instead of braking: {least}; give zero or more")
     unturned = np.flatnonzero(np.linalg.norm(mj.body_iquat, axis=1) < _LEAST_NORM).tolist()
     if unturned:
         bodies = "; ".join(_element(mj, "body", "body", i) for i in unturned)
@@ -83,6 +85,15 @@ def check_numbers(name: str, mj: mujoco.MjModel) -> None:
         raise ModelError(
             f"model {name!r} has height fields with cells below {_SHORTEST:g} m: {narrow}; give larger sizes"
         )
+
+
+def _driving_fluid(mj: mujoco.MjModel) -> str:
+    """A negative density or viscosity that acts. MuJoCo takes it for zero, except in its model of ellipsoids."""
+    shapes = np.flatnonzero(mj.geom_fluid[:, 0]).tolist()
+    for option in ("density", "viscosity"):
+        if shapes and getattr(mj.opt, option) < 0:
+            return f"{option} {getattr(mj.opt, option):g} at {_element(mj, 'geom', 'geom', shapes[0])}"
+    return ""
 
 
 def _short_cells(mj: mujoco.MjModel) -> str:

@@ -62,6 +62,24 @@ def test_friction_that_drives_is_refused() -> None:
         simengine.load_model(mj)
 
 
+@pytest.mark.parametrize("option", ["density", "viscosity"])
+def test_a_fluid_that_drives_is_refused(option: str) -> None:
+    """MuJoCo takes negative numbers for zero, except at geoms whose fluid forces are those of an ellipsoid."""
+    body = '<mujoco><worldbody><body><freejoint/><geom name="fin" size="0.1" {}/></body></worldbody></mujoco>'
+    plain, ellipsoid = (mujoco.MjModel.from_xml_string(body.format(shape)) for shape in ("", 'fluidshape="ellipsoid"'))
+    for mj in (plain, ellipsoid):
+        setattr(mj.opt, option, -100.0)
+    with pytest.raises(
+        simengine.ModelError, match=f"a fluid that drives instead of braking: {option} -100 at geom 'fin'; "
+    ):
+        simengine.load_model(ellipsoid)
+    data = mujoco.MjData(plain)
+    data.qvel[:] = 1.0
+    mujoco.mj_forward(plain, data)
+    assert not data.qfrc_fluid.any()
+    simengine.load_model(plain)
+
+
 def _wind(mj: mujoco.MjModel) -> None:
     mj.opt.wind[1] = np.inf
 
