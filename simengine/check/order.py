@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 _COPIES = 1e-10  # difference up to which contacts are copies, or of neighbouring prisms with one corner
+_SEARCHED = 2e-5  # and up to which MuJoCo's own copies may differ, which it finds by searches with other margins
 
 
 def marks(dist: np.ndarray, pos: np.ndarray, frame: np.ndarray) -> np.ndarray:
@@ -38,7 +39,9 @@ def contact_order(geoms: np.ndarray, own: np.ndarray, other: np.ndarray) -> np.n
         left = list(run)
         for i in run if len(run) > 1 else ():
             apart = np.abs(own[i] - other[left]).max(axis=1)
-            nearest = left[int((apart <= apart.min() + _COPIES).argmax())]
+            copied = np.count_nonzero(np.abs(own[i] - own[run]).max(axis=1) <= _COPIES) > 1
+            slack = _SEARCHED if copied else _COPIES
+            nearest = left[int((apart <= apart.min() + slack).argmax())]
             left.remove(nearest)
             order[i] = nearest
     return order
