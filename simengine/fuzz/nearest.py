@@ -28,9 +28,9 @@ from simengine.model.model import Model
 NEAREST = ("contact_dist", "contact_pos", "contact_frame")
 """Fields of contacts that the nearest points decide."""
 _OFF = {"float64": 1e-8, "float32": 1e-6}  # [m]
-# How much longer another way out may be, relative to the depth: in float32 the search ends with a full polytope or at a
-# gap, and may miss a way that is nearly as long. The way must be the shortest one around its normal.
-_ANOTHER_WAY = {"float64": 0.0, "float32": 1e-4}
+# How much longer another way out may be, relative to the depth: the search ends with a full polytope, or in float32 at
+# a gap, and may miss a way that is nearly as long. The way must be the shortest one around its normal.
+_ANOTHER_WAY = {"float64": 1e-5, "float32": 1e-4}
 _NEAR_IT, _WAYS = (2e-3, 5e-3, 1e-2, 2e-2), 16  # [rad] by which other ways around it are turned, and how many are tried
 _TURNED = {"float64": 1e-9, "float32": 1e-5}  # largest error of an axis of a frame
 _STEEP = 0.5  # y of a normal from which its frame is made with the z axis

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from simengine import load_model
+from simengine.check.check import comparable
 from simengine.check.oracle import Evaluation, Oracle, collect
 from simengine.check.solids import Round, solids
-from simengine.check.solved import Listed
+from simengine.check.solved import Listed, contacts
 from simengine.check.states import Sampler
 from simengine.fuzz import nearest
 from simengine.fuzz.limits import too_many_sweeps
@@ -194,3 +195,36 @@ def test_another_way_out_that_is_nearly_as_short_is_as_near_in_float32_if_it_is_
     monkeypatch.setattr(nearest, "contacts", lambda *_: [ours])
     found = nearest.as_near(load_model(mj), oracle, {3: evaluation}, {"contact_frame": 2.5e-3}, "host", dtype)
     assert found == ({3} if excused else set())
+
+
+IN_A_PRISM = """<mujoco>
+  <asset><hfield name="hills" nrow="6" ncol="6" size="1 1 0.3 0.2" elevation="0.2 0.1 1 0.5 0.4 0.3 0.1 0.4 0.1 0 0.5
+    0.1 0.5 0.8 0.1 0.1 1 0 0.2 0.3 0.5 0.1 0.9 0.1 0.8 0.3 0.3 0.2 0.9 0.7 0.3 0.2 0.7 0.4 0.1 0.8"/></asset>
+  <worldbody><geom type="hfield" hfield="hills" pos="0.0137 -0.0071 -0.3"/>
+    <body pos="-0.152398350659547 -0.22676125555602775 -0.4562934096237412"
+      quat="0.5168336757668672 0.22592369349240557 0.21904719531618694 -0.7961531024471177">
+      <freejoint/><geom type="ellipsoid" size="0.1 0.07 0.08"/></body></worldbody></mujoco>"""
+"""An ellipsoid in a height field. Two ways out of one prism differ by a part of 1.4e-6."""
+SECOND_WAY = 2
+
+
+@pytest.mark.parametrize(
+    ("angle", "scale", "excused"), [(0.0, 1.0, True), (0.01, 1.0, False), (0.0, 1.01, False), (0.0, 0.99, False)]
+)
+def test_a_way_out_of_a_prism_that_is_longer_by_a_millionth_is_as_near(
+    angle: float, scale: float, excused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, _ = comparable(load_model(mujoco.MjModel.from_xml_string(IN_A_PRISM)), 0)
+    oracle, rest = Oracle(model.mj, "float64"), Sampler(model.mj, 0).random()
+    state = rest._replace(qpos=model.mj.qpos0)
+    oracle.forward(state)
+    evaluation = Evaluation(state, collect(model.mj, oracle.data), oracle.touched())
+    found = contacts(model, [evaluation], "host", "float64")[0]
+    dist, frame = found.dist.copy(), found.frame.copy()
+    assert 1e-7 < evaluation.fields["contact_dist"][SECOND_WAY] - dist[SECOND_WAY] < 2e-7
+    dist[SECOND_WAY] *= scale
+    frame[SECOND_WAY] = nearest._frame(turned(frame[SECOND_WAY, 0], angle))
+    ours = found._replace(dist=dist, frame=frame)
+    monkeypatch.setattr(nearest, "contacts", lambda *_: [ours])
+    bounds = {"contact_frame": 5e-5}
+    assert nearest.as_near(model, oracle, {3: evaluation}, bounds, "host", "float64") == ({3} if excused else set())
