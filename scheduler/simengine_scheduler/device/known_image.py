@@ -17,6 +17,7 @@ from .records import make_records, words_of
 from .upstream import Wait, upstream_of
 from .workers import Kind, WorkersOf, just_these
 
+_WARP = 32
 _BESIDE = 2
 """Blocks for each that works at once. The others have tickets of calls that come next, and wait for what these need."""
 
@@ -38,8 +39,9 @@ def build_known_image(
         tiled: whether calls wait for single parts where they may. Without it, no calls are a chain.
         workers_of: returns workers that run given bodies, and maybe others; without it, workers run just these bodies.
         merged: whether all bodies are one class.
-        together: whether they are one class if its blocks have room for all that may run or wait at once, and no body
-            of fewer threads than others asks for its whole block. One class is launched sooner than several.
+        together: whether they are one class if its blocks have room for all that may run or wait at once, each body is
+            of a warp or of as many threads as any other, and none of a warp asks for its whole block. One class is
+            launched sooner than several.
 
     Raises:
         ValueError: a call cannot run on the device, or the workers do not fit on it together.
@@ -51,7 +53,7 @@ def build_known_image(
     bodies = [task.body for task in given]
     several = kinds_of(bodies, merged, known=True)
     plan = None
-    if together and len(several) > 1:
+    if together and len(several) > 1 and {body.threads for body in bodies} <= {_WARP, max(b.threads for b in bodies)}:
         with suppress(ValueError):
             plan = _Plan(given, arguments, parts, waits, kinds_of(bodies, True, known=True))
             plan.find_classes(device, workers_of or just_these, all_at_once=True)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simengine_scheduler import Options, validate
+from simengine_scheduler import KernelCall, Options, Segments, validate
 from simengine_scheduler.core.hazards import conflict, conflict_whole
 from simengine_scheduler.device.chains import Chain, chains_of, most_at_once
 from simengine_scheduler.device.known_image import build_known_image
@@ -17,7 +17,7 @@ from simengine_scheduler.device.occupancy import Multiprocessors
 from simengine_scheduler.device.upstream import Wait, upstream_of
 from simengine_scheduler.device.workers import Kind, Worker, just_these
 from simengine_scheduler.launch.tasks import DeviceBody
-from simengine_scheduler.testing.threaded_device import ThreadedDevice
+from simengine_scheduler.testing.threaded_device import PythonBody, ThreadedDevice
 from tests.scheduler.device.programs import Program, random_program
 
 
@@ -157,6 +157,22 @@ def test_bodies_that_cannot_share_blocks_have_classes_of_their_own() -> None:
         program.calls, program.segments.conflicts, Multiprocessors(), workers_of=workers_of, together=True
     )
     assert [of.kind.merged for of in image.classes] == [False, False]
+
+
+def test_bodies_of_several_warps_and_fewer_than_others_are_not_asked_whether_they_can_share_blocks() -> None:
+    """They mostly have a barrier, and to look for it takes as long as to link a worker."""
+    segments = Segments()
+    calls = [
+        KernelCall(f"of {threads}", PythonBody(print, threads=threads), (), (segments.intern(str(threads)),))
+        for threads in (32, 64, 128)
+    ]
+
+    def classes(*calls: KernelCall) -> list[int]:
+        image = build_known_image(calls, segments.conflicts, Multiprocessors(), together=True)
+        return [of.kind.threads for of in image.classes]
+
+    assert classes(*calls) == [128, 64, 32]
+    assert classes(calls[0], calls[2]) == [128]
 
 
 @pytest.mark.parametrize("seed", range(6))
