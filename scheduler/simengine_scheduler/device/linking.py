@@ -142,7 +142,10 @@ def refuse_whole_blocks(bodies: Sequence[DeviceBody], threads: int, arch: int, k
     fewer = [body for body in bodies if body.threads < threads]
     if not fewer or not _asks_for_block(fewer, arch, keep):
         return
-    body = next((body for body in fewer if _asks_for_block([body], arch, keep)), fewer[0])
+    while len(fewer) > 1:  # each look links
+        half = fewer[: len(fewer) // 2]
+        fewer = half if _asks_for_block(half, arch, keep) else fewer[len(half) :]
+    body = fewer[0]
     raise ValueError(
         f"executor option merged=True cannot run body {body.name!r} of {body.threads} threads in blocks of {threads}, "
         f"since it waits for all threads of its block or asks how many there are; give all bodies of the list "
