@@ -43,8 +43,9 @@ DEVICE real translation_weight(const Model& m, int b) {
   return is_double ? weight[0] : max_(weight[0], m.body_leastweight()[b] * weight[1]);
 }
 
-// Regularisation of an edge of a pyramid relative to that of a contact without friction. MuJoCo makes the edges of hardly
-// any friction so hard that a solver finds no optimum in float32, where they have at least LEAST_SHARE of model/rows.py.
+// Regularisation of an edge of a pyramid relative to that of a contact without friction. MuJoCo makes the edges of
+// hardly any friction so hard that a solver finds no optimum in float32, where they have at least LEAST_SHARE of
+// model/rows.py.
 DEVICE real pyramid_share(const Model& m, real friction) {
   const bool is_double = REAL_EPS < R(1e-10);
   const real share = divide_(2 * friction * friction, max_(MJMINVAL, m.opt_impratio()[0]));
