@@ -16,7 +16,7 @@ from simengine.model.keyframe import keyframe_state
 from simengine.model.model import Model
 from simengine.plan.memory import Footprint
 from simengine.records import Constraints, Contacts
-from simengine.state.fields import FIELD, INTEGRATION_STATE, STATUS, entry_shape
+from simengine.state.fields import FIELD, INTEGRATION_STATE, ROW_SPACES, STATUS, entry_shape
 
 _SETTABLE = (
     *("qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat"),
@@ -122,7 +122,7 @@ class Group:
             ValueError: there is no such field, or its values are not those of the latest step.
         """
         field = FIELD.get(name)
-        if field is None or field.space not in ("world", "contact", "row"):
+        if field is None or field.space not in ("world", "contact", *ROW_SPACES):
             hint = did_you_mean(name, (other for other, known in FIELD.items() if known.space == "world"))
             raise ValueError(f"the state table has no field {name!r}{hint}; see simengine.state.fields.FIELDS")
         if field.space != "world":

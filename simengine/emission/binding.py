@@ -10,7 +10,6 @@ from simengine.emission.sized import SizedCall
 from simengine.kernels.functions import Build
 from simengine.kernels.kernel import Kernel
 from simengine.plan.evaluation import Await, Count, Evaluation, Launch
-from simengine.state.fields import COLUMNS_OF, FIELD
 
 
 class BoundLaunch(NamedTuple):
@@ -68,11 +67,6 @@ def bind(evaluation: Evaluation, over_worlds: CallFactory, over_islands: Sequenc
         kernel = item.kernel
         made[kernel] = factory_of(item).make(item, evaluation.stored, evaluation.scalars)
         worlds = over_worlds.shard.size
-        units = columns_of(kernel) if kernel.unit == "column" else worlds * item.most_of_a_world
+        units = kernel.columns if kernel.unit == "column" else worlds * item.most_of_a_world
         bound.append(BoundLaunch(made[kernel], units, item.counted))
     return tuple(bound)
-
-
-def columns_of(kernel: Kernel) -> int:
-    """The number of columns that a scan adds up."""
-    return len(COLUMNS_OF[FIELD[kernel.reads[0]].space])

@@ -22,7 +22,9 @@ from simengine.state.fields import (
     FIELD,
     ISLAND_ARENAS,
     NUM_COLUMNS,
+    NUM_TOTALS,
     PAIR_ARENAS,
+    ROW_SPACES,
 )
 from simengine.state.pair_fields import PAIR_COLUMNS
 from simengine_scheduler import KernelCall, Segments
@@ -31,7 +33,8 @@ from simengine_scheduler.launch import Buffer
 
 _PROGRESS = ("progress", "progress_host")
 # What kernels over lists of worlds make for others over the same lists.
-_MADE_BY_LISTS = frozenset({"contact_efc_address", *(name for name, field in FIELD.items() if field.space == "row")})
+_ROWS = (name for name, field in FIELD.items() if field.space in ROW_SPACES)
+_MADE_BY_LISTS = frozenset({"contact_efc_address", *_ROWS})
 _QUEUES = tuple(name for name, field in FIELD.items() if field.space == "queue")
 
 
@@ -132,7 +135,7 @@ class CallFactory:
         places = store.plan.scratch_plan(kernel, self._most_dofs(), planned.nrow)
         kept = [n for n in kernel.produced if n not in kernel.in_scratch or n in stored]
         if kernel.unit == "column":
-            args = [*self._fields(kernel, {*kept, *(_PROGRESS if ahead else ())}), *self._of_shard(kernel)]
+            args = [*self._fields(kernel, {*kept, *(_PROGRESS if ahead else ())}), *self._of_shard(kernel, scalars)]
         else:
             prefix = self._slices() if kernel.unit == "slice" else self._prefix(listed)
             head = [*prefix, self.argument("progress") if ahead and not kernel.own_addresses else None]
@@ -147,7 +150,7 @@ class CallFactory:
             args, scratch = [*args, works_in], 0
         parts = scalars["parts"] if kernel.in_parts else 1
         scan = kernel.unit == "column"
-        units = len(COLUMNS_OF[FIELD[kernel.reads[0]].space]) if scan else shard.size * parts
+        units = kernel.columns if scan else shard.size * parts
         extent = Extent(units, lanes, scratch, scan)
         launch = store.backend.launch(self.function(kernel), extent, args, store.buffers)
         reads = self._reads(kernel, listed, ahead)
@@ -219,13 +222,12 @@ class CallFactory:
             for segment in self.ids((name,), of_worlds if name in _MADE_BY_LISTS else None)
         )
 
-    def _of_shard(self, kernel: Kernel) -> list[Any]:
+    def _of_shard(self, kernel: Kernel, scalars: Mapping[str, int]) -> list[Any]:
         """Scalar arguments of a scan."""
         shard, store = self.shard, self._store
-        rooms = {"contact_capacity": store.contacts, "row_capacity": store.rows}
-        rooms |= {f"{space}_capacity": arenas for space, arenas in store.islands.items()}
-        values: dict[str, Any] = {"begin": shard.begin, "shard_size": shard.size}
-        values |= {name: arenas[shard.index_in_group].capacity_argument for name, arenas in rooms.items()}
+        rooms = {"contact": store.contacts, "row": store.rows, "jacobian": store.jacobians, **store.islands}
+        values: dict[str, Any] = {"begin": shard.begin, "shard_size": shard.size, **scalars}
+        values |= {f"{space}_capacity": of[shard.index_in_group].capacity_argument for space, of in rooms.items()}
         return [values[name] for name in kernel.scalars]
 
     def _lists(self, listed: Listed | None) -> tuple[str, ...]:
@@ -249,7 +251,7 @@ class CallFactory:
             return [*head, *chosen, shard.begin, shard.size]
         column = COLUMNS.index(listed.column)
         at = 4 * (NUM_COLUMNS * shard.begin + column * shard.size)
-        total = 4 * (NUM_COLUMNS * shard.index_in_group + column)
+        total = 4 * (NUM_TOTALS * shard.index_in_group + column)
         return [
             *head,
             (self._store.buffer("lists"), at),
@@ -281,14 +283,8 @@ class CallFactory:
 
     def _argument(self, name: str) -> Any:
         space, shard = FIELD[name].space, self.shard
-        if space == "contact":
-            return self._store.contacts[shard.index_in_group].buffers[name]
-        if space == "row":
-            return self._store.rows[shard.index_in_group].buffers[name]
-        if space in ISLAND_ARENAS:
-            return self._store.islands[space][shard.index_in_group].buffers[name]
-        if space in PAIR_ARENAS:
-            return self._store.pairs[space][shard.index_in_group].buffers[name]
+        if space in ("contact", *ROW_SPACES, *ISLAND_ARENAS, *PAIR_ARENAS):
+            return self._store.arena(space, shard.index_in_group).buffers[name]
         if space in COLUMNS_OF:
             first = shard.begin if space.endswith("column") else shard.index_in_group
             return (self._store.buffer(name), 4 * len(COLUMNS_OF[space]) * first)

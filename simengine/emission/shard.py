@@ -37,7 +37,7 @@ from simengine.emission.step_calls import StepCalls
 from simengine.emission.store import GroupStore
 from simengine.emission.whole import WholeStep, whole_step
 from simengine.plan.evaluation import only_for
-from simengine.state.fields import COLUMNS, FIELDS, NUM_SUMS, PROGRESS
+from simengine.state.fields import COLUMNS, FIELDS, PROGRESS, TOTAL_OF, TOTALS, WORLD_ARENAS
 from simengine.state.island_fields import COLUMN_OF_ARENA
 from simengine_scheduler import AwaitCounts, CudaLaunch, FixedList, HostLaunch, KernelCall
 from simengine_scheduler.core import Emitter
@@ -45,6 +45,7 @@ from simengine_scheduler.core.calls import Item
 
 ALL_FIELDS = frozenset(f.name for f in FIELDS)
 _COLUMN_OF_BAD = COLUMNS.index("bad")
+_FLAGS = len(WORLD_ARENAS)  # words of the progress that say whether an arena is full
 _NOTHING = frozenset[str]()
 _LISTED = 8  # steps by counts, at most, that are one list
 
@@ -95,7 +96,7 @@ class ShardEmitter:
         self._next_steps: dict[bool, tuple[FixedList, list[EmittedCall]]] = {}
         self._lists: dict[tuple[frozenset[str], int, bool, bool], tuple[FixedList, list[EmittedCall]]] = {}
         self._progress = memoryview(store.progress_host[shard.index_in_group])
-        self._passed: list[int] = [0] * (len(PROGRESS) if store.model.has_islands else 2 * NUM_SUMS)
+        self._passed: list[int] = [0] * (len(PROGRESS) if store.model.has_islands else 2 * _FLAGS)
         self._note_passed()
 
     @property
@@ -279,10 +280,11 @@ class ShardEmitter:
         passed += by_steps
         if full:
             totals = self._totals.tolist()
-            self._store.arena("contact", self.shard.index_in_group).reserve(totals[COLUMNS.index("ncon")])
-            self._store.arena("row", self.shard.index_in_group).reserve(totals[COLUMNS.index("nefc")])
+            for space in WORLD_ARENAS:
+                total = totals[TOTALS.index(TOTAL_OF[space])]
+                self._store.arena(space, self.shard.index_in_group).reserve(total)
             self._make_room_for_islands()
-            self._store.array("progress")[self.shard.index_in_group, :2] = 0
+            self._store.array("progress")[self.shard.index_in_group, :_FLAGS] = 0
         return passed
 
     def _make_room_for_islands(self) -> None:
@@ -294,10 +296,10 @@ class ShardEmitter:
     def _note_passed(self) -> tuple[int, bool]:
         """The number of evaluations that fitted the arenas since the last call, and whether the latest did not fit."""
         before, self._passed = self._passed, self._progress[: len(self._passed)].tolist()
-        counters = zip(self._passed[NUM_SUMS:], before[NUM_SUMS:], strict=True)
+        counters = zip(self._passed[_FLAGS:], before[_FLAGS:], strict=True)
         # the counters on the device wrap around at 2^32
         passed = min((count - last) % 2**32 for count, last in counters)
-        return passed, any(self._passed[:NUM_SUMS])
+        return passed, any(self._passed[:_FLAGS])
 
     def forward(self) -> Iterator[Item]:
         """Emit one evaluation that stores every field and does not integrate: MuJoCo's `mj_forward`."""

@@ -12,6 +12,7 @@ from simengine.kernels.step_codegen import scalars
 from simengine.kernels.step_kernel import StepKernel
 from simengine.plan.contact_kernels import SCAN_KERNEL
 from simengine.plan.evaluation import Launch
+from simengine.plan.stored_rows import NOTHING_STORED
 from simengine.state.fields import FIELD, entry_shape
 from simengine_scheduler import KernelCall
 from simengine_scheduler.core import Cost, Tag
@@ -37,7 +38,7 @@ class StepCalls:
     @cached_property
     def count(self) -> KernelCall:
         """Adds up the counts of the latest step, which steps themselves do not do."""
-        return self._factory.make(Launch(SCAN_KERNEL), frozenset(), {}).call
+        return self._factory.make(Launch(SCAN_KERNEL), frozenset(), NOTHING_STORED).call
 
     def make(self, steps: int, controlled: bool) -> KernelCall:
         """Make the call for several steps.

@@ -6,6 +6,7 @@ smaller arena stay allocated until all work that may use them is done.
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
 from threading import Lock
 from typing import Any
@@ -20,7 +21,7 @@ from simengine.state.fields import (
     COLUMNS_OF,
     FIELD,
     ISLAND_ARENAS,
-    NUM_COLUMNS,
+    NUM_TOTALS,
     PAIR_ARENAS,
     PROGRESS,
     entry_shape,
@@ -61,12 +62,17 @@ class Arena:
         self.buffers: dict[str, Buffer] = {}
         worlds = store.bounds[shard + 1] - store.bounds[shard]
         self._most = most_entries(store.model, space, worlds)
-        self._grow(first_entries(store.model, space, worlds, store.plan.goes_ahead))
+        plan = store.plan
+        first = partial(first_entries, store.model, space, worlds, plan.goes_ahead)
+        beyond = plan.beyond(space, worlds)
+        # an arena that starts small, for few worlds of many rows, doubles up to half of what it would start with
+        self._doubles = max(_DOUBLES, first() // 2 if beyond else 0)
+        self._grow(first(beyond))
 
     def reserve(self, need: int) -> None:
         """Raise the capacity to at least `need` entries. The contents are lost if the arena grows."""
         if need > self.capacity:
-            ample = self.capacity + (self.capacity if self.capacity <= _DOUBLES else self.capacity // 4)
+            ample = self.capacity + (self.capacity if self.capacity <= self._doubles else self.capacity // 4)
             with self._store.growing:
                 self._grow(max(need, ample if self._most is None else min(ample, self._most)))
 
@@ -119,10 +125,11 @@ class GroupStore:
         self._chosen: Any = None
         self._asleep: memoryview | None = None
         shards = range(len(self.bounds) - 1)
-        self.totals_host = backend.host_visible(NUM_COLUMNS * len(shards)).reshape(-1, NUM_COLUMNS)
+        self.totals_host = backend.host_visible(NUM_TOTALS * len(shards)).reshape(-1, NUM_TOTALS)
         self.progress_host = backend.host_visible(len(PROGRESS) * len(shards)).reshape(-1, len(PROGRESS))
         self.contacts = [Arena(self, "contact", shard) for shard in shards]
         self.rows = [Arena(self, "row", shard) for shard in shards]
+        self.jacobians = [Arena(self, "jacobian", shard) for shard in shards]
         self.island_totals_host = np.zeros((0, len(ISLAND_COLUMNS)), np.int32)
         self.islands: dict[str, list[Arena]] = {}
         if model.has_islands:
@@ -236,8 +243,9 @@ class GroupStore:
         return self._buffers[f"scratch.{shard}"]
 
     def arena(self, space: str, shard: int) -> Arena:
-        """The arena of a shard in a space: contacts, rows, or the spaces of islands and pairs."""
-        arenas = {"contact": self.contacts, "row": self.rows}.get(space) or self.islands.get(space) or self.pairs[space]
+        """The arena of a shard in a space: contacts, rows, Jacobians, or the spaces of islands and pairs."""
+        own = {"contact": self.contacts, "row": self.rows, "jacobian": self.jacobians}
+        arenas = own.get(space) or self.islands.get(space) or self.pairs[space]
         return arenas[shard]
 
     def host_counts(self, table: str) -> np.ndarray:
@@ -273,7 +281,7 @@ class GroupStore:
     def nbytes(self) -> int:
         """Bytes of the model table, the fields, the arenas and the scratch, without host-visible memory."""
         others = [arena for arenas in (*self.islands.values(), *self.pairs.values()) for arena in arenas]
-        arenas = [a for arena in (*self.contacts, *self.rows, *others) for a in arena.arrays.values()]
+        arenas = [a for arena in (*self.contacts, *self.rows, *self.jacobians, *others) for a in arena.arrays.values()]
         fields = (array for name, array in self._arrays.items() if name not in HOST_FIELDS)
         ahead = () if self._controls_ahead is None else (self._controls_ahead,)
         held = (*self._tables.values(), *fields, *arenas, *self._scratch.values(), *ahead)

@@ -42,7 +42,7 @@ class ListCounts:
     def totals(self, group: int, run: Run) -> dict[str, int]:
         """Totals of the latest count over the group's shards, by name of the column."""
         self._count(group, run)
-        totals = self._stores[group].totals_host.sum(axis=0).tolist()
+        totals = self._stores[group].totals_host[:, : len(COLUMNS)].sum(axis=0).tolist()
         return dict(zip(COLUMNS, totals, strict=True))
 
     def bad_worlds(self, group: int, run: Run) -> int:

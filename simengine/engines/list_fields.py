@@ -10,7 +10,7 @@ from simengine.arrays import Array
 from simengine.backends.base import Backend
 from simengine.emission.dense import STORED_BY_BLOCKS, dense_matrices, dense_rows
 from simengine.emission.store import GroupStore
-from simengine.state.fields import FIELD
+from simengine.state.fields import FIELD, ROW_SPACES
 
 _REPEATED_ON_HOST = 2**20  # bytes; CuPy copies an array of the same shape without a kernel, which it would compile
 
@@ -45,14 +45,14 @@ def arena_fields(
         world: index of the world.
         names: arena fields to return.
         counter: the field with each world's number of entries.
-        address: the field with the index of each world's first entry.
+        address: the field with the index of each world's first entry, which is the same in both arenas of rows.
         backend: has the memory.
     """
     shard = int(np.searchsorted(store.bounds, world, side="right")) - 1
     count = int(backend.to_host(store.array(counter)[world]))
     start = int(backend.to_host(store.array(address)[world]))
-    arena = (store.contacts if FIELD[names[0]].space == "contact" else store.rows)[shard]
-    fields = arena.arrays
+    spaces = ("contact",) if FIELD[names[0]].space == "contact" else ROW_SPACES
+    fields = {name: array for space in spaces for name, array in store.arena(space, shard).arrays.items()}
 
     def entries(name: str) -> np.ndarray:
         # a field that none of the model's kernels writes has no array, and is zero

@@ -63,7 +63,7 @@ def _cuda_entry(kernel: Kernel) -> str:
         work += [f"const int world = {unit_of(kernel)};", f"real* scratch = {own};", run]
     return (
         f'extern "C" __global__ void {bounds} {kernel.name}({", ".join(parameters(kernel))}{memory}) {{\n'
-        "  if (full && (full[0] | full[1])) return;\n"
+        "  if (full && (full[0] | full[1] | full[2])) return;\n"
         "  extern __shared__ real4_storage shared[];\n" + "".join(f"  {line}\n" for line in work) + "}\n"
     )
 
@@ -101,7 +101,7 @@ def _task_entry(kernel: Kernel) -> str:
     unit = "LANES > 32 ? tile : tile * (32 / LANES) + group_in_block()"
     scratch = f"  real* scratch = work + size_t({place}) * (scratch_words + COLUMN_WORDS);"
     run = f"  {kernel.name}_world({call}, world, scratch{', part' * kernel.in_parts});"
-    lines.append("  if (full && (full[0] | full[1])) return;")
+    lines.append("  if (full && (full[0] | full[1] | full[2])) return;")
     if kernel.queued:
         return "\n".join([*lines, scratch, *from_queue(kernel, run, unit), "}"]) + "\n"
     lines += [

@@ -22,7 +22,7 @@ from simengine.kernels.kernel import Kernel
 from simengine.kernels.signatures import COLUMN_STAGES, entry_words, parameters, unpacked
 from simengine.kernels.sources import source_of
 from simengine.kernels.world_codegen import from_queue, unit_of, world_function
-from simengine.state.fields import ADDRESS_OF, FIELD
+from simengine.state.fields import ADDRESS_OF, FIELD, ROW_SPACES
 
 _HERE = Path(__file__).parent
 
@@ -60,10 +60,10 @@ def host_entry(kernel: Kernel) -> str:
         lines += [f"  for (int column = 0; column < {COLUMN_STAGES[stage]}; ++column) {stage}(column, {call});", "}"]
     elif kernel.queued:
         run = f"{kernel.name}_world({call}, world, scratch, part); lane_sync();"  # the next uses the same scratch
-        lines += ["  if (full && (full[0] | full[1])) return;", *from_queue(kernel, run), "}"]
+        lines += ["  if (full && (full[0] | full[1] | full[2])) return;", *from_queue(kernel, run), "}"]
     else:
         lines += [
-            "  if (full && (full[0] | full[1])) return;",
+            "  if (full && (full[0] | full[1] | full[2])) return;",
             "  const int count = worlds ? *num_listed : n;",
             "  for (int slot = 0; slot < count; ++slot) {",
             f"    const int world = {unit_of(kernel)};",
@@ -168,7 +168,8 @@ def _before(kernel: Kernel) -> list[str]:
     ]
     for name in kernel.produced:
         if name in _made_before(kernel) & used:
-            assert (FIELD[name].space, FIELD[name].kind) == ("row", "real"), f"a tile cannot gather {name!r}"
+            gathered = FIELD[name].space in ROW_SPACES and FIELD[name].kind == "real"
+            assert gathered, f"a tile cannot gather {name!r}"
             lines += [
                 f"  real* w_{name} = scratch + at_{name};",
                 f"  load_rows(w_{name}, lanes + COLUMN_WORDS + at_{name}, lane_words, number, w_nefc, most, "
@@ -182,8 +183,8 @@ def _store(name: str) -> str:
     if field.kind == "int":
         return f"store({name}, w_{name}, tile, number);"
     words = entry_words(field)
-    if field.space == "row":
-        return f"store_rows({name}, w_{name}, tile, {ADDRESS_OF['row']}, w_nefc, number, {words});"
+    if field.space in ROW_SPACES:
+        return f"store_rows({name}, w_{name}, tile, {ADDRESS_OF[field.space]}, w_nefc, number, {words});"
     return f"store({name}, w_{name}, tile, number, {words});"
 
 
@@ -198,7 +199,7 @@ def _tiles_function(kernel: Kernel) -> str:
             "#ifndef OWN_TABLES",
             "  if (header.at[REAL_STRIDE] != 0) __builtin_trap();  // the build is for worlds that share a table",
             "#endif",
-            "  if (full && (full[0] | full[1])) return;",
+            "  if (full && (full[0] | full[1] | full[2])) return;",
             "  const Model m = {header, model_ints, {}, 0};  // for its sizes",
             f"  const int gathered = {' + '.join(['0', *(entry_words(FIELD[name]) for name in reals)])};",
             f"  real* scratch = tile_scratch(COLUMN_WORDS + scratch_words + gathered + {own});",

@@ -17,7 +17,7 @@ from simengine.kernels.placing import ScratchItem, ScratchPlan, place_items
 from simengine.model.clusters import bit_words
 from simengine.model.table import resolve
 from simengine.physics.stage import Dims, Stage
-from simengine.state.fields import ADDRESS_OF, CONTACT_PARAMETERS, FIELD, padded
+from simengine.state.fields import ADDRESS_OF, COLUMNS_OF, CONTACT_PARAMETERS, FIELD, ROW_SPACES, padded
 from simengine.state.island_fields import (
     FACTOR_SIDE,
     MOST_BLOCKS_OF_FACTOR,
@@ -140,6 +140,11 @@ class Kernel:
             if space in used and not (self.own_addresses and space == "contact")
         ]
         return tuple(n for n in wanted if n not in self.reads)
+
+    @property
+    def columns(self) -> int:
+        """The number of sums that a scan makes."""
+        return next(len(COLUMNS_OF[FIELD[n].space]) for n in self.produced if FIELD[n].space.endswith("shard"))
 
     @property
     def in_blocks(self) -> bool:
@@ -285,7 +290,7 @@ class Kernel:
     def _scratch_dims(self) -> tuple[tuple[Dims, bool], ...]:
         """The shape of each scratch item, and whether it has one such entry for each constraint row."""
         working = {f"{stage.name}_{name}": (dims, False) for stage in self.stages for name, dims in stage.scratch}
-        stored = {name: (FIELD[name].dims, FIELD[name].space == "row") for name in (*self.reads, *self.in_scratch)}
+        stored = {name: (FIELD[name].dims, FIELD[name].space in ROW_SPACES) for name in (*self.reads, *self.in_scratch)}
         dims_of = stored | working
         if not self.has_cones and "efc_weight" in dims_of:
             dims_of["efc_weight"] = ((), True)

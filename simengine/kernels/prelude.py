@@ -14,7 +14,16 @@ from simengine.model.pair_types import PAIR_TYPES, PAIRS, PairType
 from simengine.model.pairs import POLYTOPE_WORDS
 from simengine.model.sensors import CONTACT_REDUCTIONS, MAX_SENSOR_DIM, SENSORS, sensor_code
 from simengine.model.table import TABLE_BY_NAME
-from simengine.state.fields import COLUMNS, NUM_CLASSES, NUM_COLUMNS, NUM_SUMS, PROGRESS, ROW_CLASSES, STATUS
+from simengine.state.fields import (
+    COLUMNS,
+    NUM_CLASSES,
+    NUM_COLUMNS,
+    NUM_TOTALS,
+    PROGRESS,
+    ROW_CLASSES,
+    STATUS,
+    WORLD_ARENAS,
+)
 from simengine.state.island_fields import (
     FACTOR_SIDE,
     HUGE_ISLANDS,
@@ -55,7 +64,9 @@ def constants() -> str:
         "GRAVCOMP_LIMITED": gravcomp.LIMITED,
         "REAL_STRIDE": HEADER.index("real_stride"),
         "NUM_COLUMNS": NUM_COLUMNS,
-        "NUM_SUMS": NUM_SUMS,
+        "NUM_TOTALS": NUM_TOTALS,
+        "NUM_ARENAS": len(WORLD_ARENAS),
+        "COLUMN_ROWS": COLUMNS.index("nefc"),
         "NUM_CLASSES": NUM_CLASSES,
         "COLUMN_TYPE": COLUMNS.index(PAIR_TYPES[0]),
         "COLUMN_CLASS": COLUMNS.index("rows_0"),

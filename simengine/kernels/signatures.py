@@ -28,7 +28,7 @@ from simengine.physics.stage import Stage
 from simengine.state.field import Field
 from simengine.state.fields import FIELD
 
-COLUMN_STAGES = {"scan": "NUM_COLUMNS", "scan_islands": "NUM_ISLAND_COLUMNS", "scan_pairs": "NUM_PAIR_COLUMNS"}
+COLUMN_STAGES = {"scan": "NUM_TOTALS", "scan_islands": "NUM_ISLAND_COLUMNS", "scan_pairs": "NUM_PAIR_COLUMNS"}
 """Stages whose unit is a column, and how many there are."""
 
 MODEL_PARAMETERS = ("const GRID_CONSTANT Header header", "const int* model_ints", "const real* model_reals")

@@ -44,7 +44,7 @@ from simengine.physics.passive.fluid import FLUID
 from simengine.physics.passive.passive import PASSIVE
 from simengine.physics.solvers.solve_newton_unilateral import SOLVE_NEWTON_UNILATERAL
 from simengine.physics.stage import Stage
-from simengine.state.fields import FIELD, INTEGRATION_STATE, entry_shape, padded
+from simengine.state.fields import FIELD, INTEGRATION_STATE, ROW_SPACES, entry_shape, padded
 
 Track = tuple[Stage, ...]
 Phase = tuple[Track, ...]
@@ -87,7 +87,7 @@ class StepKernel(Kernel):
     @cached_property
     def rows(self) -> tuple[str, ...]:
         """Produced fields of constraint rows."""
-        return tuple(name for name in self.produced if FIELD[name].space == "row")
+        return tuple(name for name in self.produced if FIELD[name].space in ROW_SPACES)
 
     @cached_property
     def global_fields(self) -> tuple[str, ...]:
@@ -97,7 +97,7 @@ class StepKernel(Kernel):
     @cached_property
     def shared_fields(self) -> tuple[str, ...]:
         """Fields in shared memory."""
-        made = (name for name in self.produced if FIELD[name].space in ("world", "row"))
+        made = (name for name in self.produced if FIELD[name].space in ("world", *ROW_SPACES))
         return (*self.updates, *made)
 
     @cached_property

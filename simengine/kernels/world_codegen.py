@@ -13,6 +13,7 @@ from simengine.state.fields import (
     ISLAND_CONTACT_FIELDS,
     ISLAND_DOF_FIELDS,
     ISLAND_ROW_FIELDS,
+    ROW_SPACES,
 )
 from simengine.state.island_fields import ISLAND_RECORD, RECORD_ROWS
 
@@ -139,7 +140,7 @@ def _working(kernel: Kernel, stage: Stage, name: str) -> str:
 def _words(name: str) -> str:
     """C expression for the words of a unit's part of a field."""
     field = FIELD[name]
-    return f"w_nefc[0] * ({entry_words(field)})" if field.space == "row" else entry_words(field)
+    return f"w_nefc[0] * ({entry_words(field)})" if field.space in ROW_SPACES else entry_words(field)
 
 
 def _copy_out(kernel: Kernel, name: str) -> str:

@@ -11,14 +11,17 @@ from simengine.plan.islands import island_solution, most_dense_dofs
 from simengine.plan.pairs import PAIR_KERNELS
 from simengine.plan.stages import CONSTRAINT
 from simengine.state.field import Field
-from simengine.state.fields import FIELDS, ISLAND_ARENAS, PAIR_ARENAS, padded
+from simengine.state.fields import FIELDS, ISLAND_ARENAS, PAIR_ARENAS, ROW_SPACES, padded
 from simengine.state.pair_fields import PAIR_SPARE, PAIRS_A_SLICE
 
 _FIRST_CAPACITY = 64  # entries that an arena starts with, at least
 # Where steps are issued ahead of counts, an arena starts with all entries that its worlds may need, up to the larger of
 # these two limits.
 _AHEAD_CAPACITY = 2**17  # entries of the arena
-_AHEAD_A_WORLD = {"contact": 16, "row": 32}  # entries for each world, beside rows that it always or often has
+_AHEAD_A_WORLD = 16  # contacts for each world
+_AHEAD_ROWS = 32  # rows for each world, beside those that it always or often has
+_FEW_ROWS = 2  # the same, where only worlds of many rows have any in the arena
+_MANY_ROWS = 64
 
 
 def arena_fields(model: ModelTable, space: str) -> tuple[Field, ...]:
@@ -45,7 +48,7 @@ def most_entries(model: ModelTable, space: str, worlds: int) -> int | None:
     """The largest number of entries that an arena of `worlds` worlds may need; None if unknown, as for islands."""
     most = {
         "contact": model.ncon_max,
-        "row": model.nefc_max,
+        **dict.fromkeys(ROW_SPACES, model.nefc_max),
         "pair": model.npair_max + PAIR_SPARE,
         "slot": model.ncon_max,
         "slice": -(-model.npair_max // PAIRS_A_SLICE),
@@ -53,20 +56,29 @@ def most_entries(model: ModelTable, space: str, worlds: int) -> int | None:
     return worlds * most[space] if space in most else None
 
 
-def first_entries(model: ModelTable, space: str, worlds: int, ahead: bool) -> int:
+def first_entries(model: ModelTable, space: str, worlds: int, ahead: bool, beyond: int = 0) -> int:
     """The number of entries that an arena of `worlds` worlds starts with.
 
     Arenas for steps ahead of counts start large, since such steps have to be repeated by counts if an arena is too
     small.
+
+    Args:
+        model: model of the worlds.
+        space: space of the arena.
+        worlds: number of worlds.
+        ahead: whether steps are issued ahead of counts.
+        beyond: number of constraint rows up to which worlds have no entries in the arena.
     """
-    if not ahead or space in PAIR_ARENAS:
+    if not ahead or space in PAIR_ARENAS or beyond >= model.nefc_max:
         return _FIRST_CAPACITY
     if space in ISLAND_ARENAS:
         rows = first_entries(model, "row", worlds, ahead) // worlds
         return max(_FIRST_CAPACITY, worlds * _first_of_islands(model, rows)[space])
     most = most_entries(model, space, worlds)
     assert most is not None
-    each = _AHEAD_A_WORLD[space] + (_usual_rows(model) if space == "row" else 0)
+    each = _AHEAD_A_WORLD
+    if space in ROW_SPACES:
+        each = _FEW_ROWS if beyond >= _MANY_ROWS else _AHEAD_ROWS + _usual_rows(model)
     return max(_FIRST_CAPACITY, min(most, max(worlds * each, _AHEAD_CAPACITY // worlds * worlds)))
 
 

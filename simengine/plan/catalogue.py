@@ -71,7 +71,7 @@ from simengine.plan.smooth_kernels import (
     SMOOTH_GENERAL,
 )
 from simengine.plan.stages import INTEGRATORS, SOLVERS, single
-from simengine.state.fields import FIELDS
+from simengine.state.fields import FIELDS, ROW_SPACES
 
 FUSED_INTEGRATORS = ("euler", "rk4")
 
@@ -81,7 +81,7 @@ _COUNTS = frozenset(
         *("ncon", "nefc", "counts"),
     }
 )
-_ROWS = frozenset(f.name for f in FIELDS if f.space == "row")
+_ROWS = frozenset(f.name for f in FIELDS if f.space in ROW_SPACES)
 _CONTACTS = frozenset(f.name for f in FIELDS if f.space == "contact")
 _WRITTEN_ONCE = frozenset({"ten_J", "site_xpos", "site_xmat"})  # in scratch, those of hundreds of sites fill it
 _ROWS_READ_ONCE = frozenset({"efc_J"})  # PGS works on efc_Y; without efc_J the scratch holds more rows

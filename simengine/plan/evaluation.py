@@ -17,6 +17,7 @@ from simengine.plan.pairs import PAIR_KERNELS
 from simengine.plan.rows_apart import rows_apart
 from simengine.plan.selection import Selection, fields_needed
 from simengine.plan.stages import INTEGRATORS, SOLVERS, UNCONSTRAINED
+from simengine.plan.stored_rows import stored_beyond
 from simengine.plan.tiles import in_tiles
 from simengine.plan.variants import (
     along_branches,
@@ -28,14 +29,21 @@ from simengine.plan.variants import (
     with_matrix_rows,
     without_cones,
 )
-from simengine.state.fields import COLUMNS, FIELD, NUM_CLASSES, PAIR_ARENAS, ROW_CLASSES
+from simengine.state.fields import (
+    CLASS_COLUMNS,
+    FIELD,
+    NUM_CLASSES,
+    PAIR_ARENAS,
+    ROW_CLASSES,
+    TOTAL_OF,
+    TOTALS,
+    WORLD_ARENAS,
+)
 from simengine.state.island_fields import COLUMN_OF_ARENA, ISLAND_COLUMNS, LARGE_ISLANDS
 from simengine.state.pair_fields import PAIR_COLUMNS
 
 SIZE_CLASSES = "size class"
 """The family of the lists of worlds with few or many constraint rows."""
-
-_CLASS_COLUMNS = (*(f"rows_{bound}" for bound in ROW_CLASSES), "rows_more")
 
 
 class Count(NamedTuple):
@@ -162,7 +170,13 @@ def plan_evaluation(selection: Selection, rk_stage: int) -> Evaluation:
     launches = tuple(_in_variant(selection, item) for item in chosen)
     last = 3 if selection.integrator == "rk4" else 0
     scalars = {"parts": selection.search_parts, "rk_stage": rk_stage, "rk_last": last}
-    return Evaluation(launches, selection.wanted | fields_needed(_kernels(launches)), scalars)
+    return _storing(Evaluation(launches, selection.wanted | fields_needed(_kernels(launches)), scalars))
+
+
+def _storing(evaluation: Evaluation) -> Evaluation:
+    """The evaluation with the scalars that tell the scan whose rows are in memory."""
+    launches = (item for item in evaluation.launches if isinstance(item, Launch))
+    return evaluation._replace(scalars=evaluation.scalars | stored_beyond(launches, evaluation.stored))
 
 
 def only_for(evaluation: Evaluation, wanted: frozenset[str]) -> Evaluation:
@@ -185,7 +199,7 @@ def only_for(evaluation: Evaluation, wanted: frozenset[str]) -> Evaluation:
         arenas |= {FIELD[name].space for name in used | changed}
         counts = counts or item.counted is not None
     launches = tuple(reversed(kept))
-    return evaluation._replace(launches=launches, stored=wanted | fields_needed(_kernels(launches)))
+    return _storing(evaluation._replace(launches=launches, stored=wanted | fields_needed(_kernels(launches))))
 
 
 def _by_stages(item: Launch | Await) -> Launches:
@@ -212,7 +226,7 @@ def _kernels(launches: Launches) -> tuple[Kernel, ...]:
 
 
 def _count(column: str) -> Count:
-    return Count("totals_host", COLUMNS.index(column))
+    return Count("totals_host", TOTALS.index(column))
 
 
 def _contacts(selection: Selection, motion: Launches) -> Launches:
@@ -220,7 +234,7 @@ def _contacts(selection: Selection, motion: Launches) -> Launches:
     model, ahead = selection.model, selection.ahead
     scan = contact_kernels.SCAN_KERNEL
     counted: Launches = (Launch(scan, ahead=ahead),)
-    room = Await(scan, (("contact", _count("ncon")), ("row", _count("nefc"))))
+    room = Await(scan, tuple((space, _count(TOTAL_OF[space])) for space in WORLD_ARENAS))
     before, after = ((), motion) if model.has_adhesion else (motion, ())
     if not model.finds_pairs:
         return (*counted, *before, room, *_narrowphase(selection), *after)
@@ -278,12 +292,12 @@ def _solution(selection: Selection) -> Launches:
     classes = selection.row_classes
     bounded = range(1, min(classes, NUM_CLASSES - 1))
     unbounded = (NUM_CLASSES - 1,) if classes == NUM_CLASSES else ()
-    more = tuple(launch for c in unbounded for launch in finish(c, _CLASS_COLUMNS[c], c, ""))
+    more = tuple(launch for c in unbounded for launch in finish(c, CLASS_COLUMNS[c], c, ""))
     if selection.merges_solvers and bounded:
         # one launch whose scratch holds the rows of the largest bounded class
         return (*more, *finish(bounded[-1], "rows_bounded", NUM_CLASSES, "_bounded"))
     free = of(catalogue.advance(selection.integrator, model.solver), "rows_0", 0, 0, "")
-    fewer = (finish(c, _CLASS_COLUMNS[c], c, f"_{ROW_CLASSES[c]}") for c in reversed(bounded))
+    fewer = (finish(c, CLASS_COLUMNS[c], c, f"_{ROW_CLASSES[c]}") for c in reversed(bounded))
     return (*more, *(launch for launches in fewer for launch in launches), free)
 
 
@@ -297,9 +311,9 @@ def _in_two_classes(selection: Selection, of: Callable[[Kernel, str, int, int, s
     last = NUM_CLASSES - 1
     classes = [("rows_bounded", NUM_CLASSES)] if selection.row_classes > 1 else []
     if selection.row_classes == NUM_CLASSES:
-        classes.append((_CLASS_COLUMNS[last], last))
+        classes.append((CLASS_COLUMNS[last], last))
     if selection.solves_by_warps:
-        classes = [(_CLASS_COLUMNS[c], c) for c in range(1, selection.row_classes)]
+        classes = [(CLASS_COLUMNS[c], c) for c in range(1, selection.row_classes)]
 
     def solves(member: int) -> Kernel:
         warps = selection.warps_of(member)

@@ -25,6 +25,8 @@ from simengine.state.fields import (
     INTEGRATION_STATE,
     ISLAND_ARENAS,
     PAIR_ARENAS,
+    ROW_SPACES,
+    WORLD_ARENAS,
     entry_shape,
 )
 
@@ -40,7 +42,7 @@ class Footprint(NamedTuple):
         scratch: scratch of one world that is too large for shared memory.
         table: the model table, and the counts of the shards.
         contact: one contact. Arenas grow by at least a quarter, and small ones double.
-        row: one constraint row.
+        row: one constraint row, of a world whose rows are in memory.
         pair: one pair of geoms that the broadphase finds; zero if the model table lists the candidate pairs.
         slot: one contact that such a pair may have; zero likewise.
         first: the arenas of all shards at the start. For steps ahead of counts they have capacity for 2^17 contacts and
@@ -154,7 +156,7 @@ def footprint(plan: StepPlan, wanted: frozenset[str]) -> Footprint:
 
     of_columns = sum(4 * len(COLUMNS_OF[field.space]) for field in fields if field.space.endswith("column"))
     of_shards = sum(4 * len(COLUMNS_OF[f.space]) for f in fields if _is_of_shard(f))
-    own = [(space, entry(space)) for space in ("contact", "row")]
+    own = [(space, entry(space)) for space in WORLD_ARENAS]
     own += [(space, entry(space)) for space in PAIR_ARENAS if model.finds_pairs]
     own += [(space, entry(space)) for space in ISLAND_ARENAS if model.has_islands]
     each = dict(own)
@@ -162,7 +164,7 @@ def footprint(plan: StepPlan, wanted: frozenset[str]) -> Footprint:
     shards = Counter(plan.shard_sizes)
     for space, size in own:
         for worlds, number in shards.items():
-            capacity = first_entries(model, space, worlds, ahead)
+            capacity = first_entries(model, space, worlds, ahead, plan.beyond(space, worlds))
             first += number * size * capacity
             full += number * size * max(capacity, most_entries(model, space, worlds) or 0)
     return Footprint(
@@ -171,7 +173,7 @@ def footprint(plan: StepPlan, wanted: frozenset[str]) -> Footprint:
         scratch=of_steps + _scratch(plan, tuple(kernels.values())),
         table=packed_bytes(model, plan.dtype) + of_shards * shards.total(),
         contact=each["contact"],
-        row=each["row"],
+        row=sum(each[space] for space in ROW_SPACES),
         pair=each.get("pair", 0),
         slot=each.get("slot", 0),
         first=first,

@@ -222,6 +222,11 @@ class StepPlan:
             for stage in range(self.evaluations)
         )
 
+    def beyond(self, space: str, worlds: int) -> int:
+        """The number of constraint rows up to which worlds have no entries in an arena, in steps of a shard."""
+        steps = self.step(worlds, frozenset(), self.goes_ahead)
+        return min(step.scalars.get(f"{space}_beyond", 0) for step in steps)
+
     def wanted_of(self, wanted: frozenset[str], rk_stage: int) -> frozenset[str]:
         """The wanted fields that an evaluation of a step must store.
 

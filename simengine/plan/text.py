@@ -10,11 +10,11 @@ from simengine.kernels.kernel import Kernel
 from simengine.kernels.step_kernel import StepKernel
 from simengine.plan.evaluation import Await, Count, Evaluation, Launch
 from simengine.plan.issue import Issue
-from simengine.state.fields import COLUMNS, COLUMNS_OF, FIELD
+from simengine.state.fields import TOTALS
 from simengine.state.island_fields import ISLAND_COLUMNS
 from simengine.state.pair_fields import PAIR_COLUMNS
 
-_COLUMNS = {"totals_host": COLUMNS, "pair_totals_host": PAIR_COLUMNS, "island_totals_host": ISLAND_COLUMNS}
+_COLUMNS = {"totals_host": TOTALS, "pair_totals_host": PAIR_COLUMNS, "island_totals_host": ISLAND_COLUMNS}
 
 
 ISSUED = {
@@ -51,7 +51,7 @@ def _over(launch: Launch) -> str:
     """Names the units of a launch."""
     kernel = launch.kernel
     if kernel.unit == "column":
-        return f"{len(COLUMNS_OF[FIELD[kernel.reads[0]].space])} columns of counts"
+        return f"{kernel.columns} columns of counts"
     if launch.counted is None:
         return "all worlds"
     unit = {"island": "islands", "large island": "islands", "slice": "slices of pairs"}.get(kernel.unit, "worlds")

@@ -5,7 +5,10 @@ differs between worlds; those of one world are contiguous.
 
 - `world`: `field[world][...]`, one entry per world, so that consecutive lanes of a world read consecutive words;
 - `contact`: an arena of contacts, world by world; the contacts of a world start at `con_adr[world]`;
-- `row`: an arena of constraint rows, world by world; the rows of a world start at `efc_adr[world]`;
+- `row`: an arena of constraint rows, world by world, of the worlds that do not have them in their solver's scratch
+  alone; the rows of a world start at `efc_adr[world]`;
+- `jacobian`: the same for fields as wide as the Jacobian, which more worlds may have there; they start at
+  `efc_J_adr[world]`;
 - `column`: `field[column][world of the shard]`, one region per shard, for the counts that are scanned across worlds;
 - `shard`: one entry per shard;
 - `queue`: like `block`, but the worlds of a shard share their parts, which are one array;
@@ -36,33 +39,39 @@ from simengine.state.pair_fields import PAIR_COLUMNS, PAIR_FIELDS
 # are stored in the arena instead of scratch.
 ROW_CLASSES: tuple[int, ...] = (0, 8, 16, 32, 64, 128)
 NUM_CLASSES = len(ROW_CLASSES) + 1
+CLASS_COLUMNS: tuple[str, ...] = (*(f"rows_{bound}" for bound in ROW_CLASSES), "rows_more")  # among COLUMNS
 
-# Columns that `collision` counts per world and `scan` adds up. In the first two, the entries are numbers, and the scan
-# gives addresses. In the others they are 0 or 1, and the scan gives the list of worlds with a 1. `rows_bounded` is 1 in
-# all classes with a bound.
+# Columns that `collision` counts per world and `scan` adds up. In the first two, the entries are numbers. In the others
+# they are 0 or 1, and the scan gives the list of worlds with a 1. `rows_bounded` is 1 in all classes with a bound.
 COLUMNS: tuple[str, ...] = (
     "ncon",
     "nefc",
     *PAIR_TYPES,
-    *(f"rows_{bound}" for bound in ROW_CLASSES),
-    "rows_more",
+    *CLASS_COLUMNS,
     "rows_bounded",
     "bad",
 )
 NUM_COLUMNS = len(COLUMNS)
 NUM_SUMS = 2
 
+# Totals of a shard: the sum of each column, and the entries that each arena of rows needs.
+TOTALS: tuple[str, ...] = (*COLUMNS, "row", "jacobian")
+NUM_TOTALS = len(TOTALS)
+ROW_SPACES: tuple[str, ...] = ("row", "jacobian")
+WORLD_ARENAS: tuple[str, ...] = ("contact", *ROW_SPACES)  # arenas that every model has, in the order of PROGRESS
+TOTAL_OF: dict[str, str] = {"contact": "ncon", **{space: space for space in ROW_SPACES}}  # entries that each needs
+
 # Progress of a shard whose steps are issued before their counts are known: whether its latest contacts and rows exceed
 # the capacity of their arenas, and how many evaluations did not; and how many did not exceed those of each arena of
 # islands. Where one of these is too small, rows are full, too.
 PROGRESS: tuple[str, ...] = (
-    *("contacts_full", "rows_full", "contacts_passed", "rows_passed"),
+    *("contacts_full", "rows_full", "jacobians_full", "contacts_passed", "rows_passed", "jacobians_passed"),
     *("islands_passed", "island_M_passed", "island_J_passed", "island_H_passed"),
 )
 
 # The columns of each space that has columns.
 COLUMNS_OF: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("column", "shard"), COLUMNS),
+    **{"column": COLUMNS, "shard": TOTALS},
     **dict.fromkeys(("pair_column", "pair_shard"), PAIR_COLUMNS),
     "progress": PROGRESS,
     **dict.fromkeys(("island_column", "island_shard"), ISLAND_COLUMNS),
@@ -72,7 +81,7 @@ PAIR_ARENAS: tuple[str, ...] = ("pair", "slot", "slice")
 
 # The field with the address of a world's part of an arena, by space.
 ADDRESS_OF: dict[str, str] = {
-    **{"contact": "con_adr", "row": "efc_adr"},
+    **{"contact": "con_adr", "row": "efc_adr", "jacobian": "efc_J_adr"},
     **{space: f"{space}_adr" for space in PAIR_ARENAS},
 }
 
@@ -175,9 +184,10 @@ _FIELDS: tuple[Field, ...] = (
     Field("counts", "int", (), "column", "the numbers that COLUMNS names, per world"),
     _w("con_adr", doc="first contact of the world in the contact arena", kind="int"),
     _w("efc_adr", doc="first row of the world in the row arena", kind="int"),
+    _w("efc_J_adr", doc="first row of the world in the arena of rows of the Jacobian", kind="int"),
     Field("lists", "int", (), "column", "worlds with a one in each column, in ascending order"),
-    Field("totals", "int", (NUM_COLUMNS,), "shard", "sum of each column, on the device"),
-    Field("totals_host", "int", (NUM_COLUMNS,), "shard", "sum of each column, in memory the host can read"),
+    Field("totals", "int", (NUM_TOTALS,), "shard", "the numbers that TOTALS names, on the device"),
+    Field("totals_host", "int", (NUM_TOTALS,), "shard", "the same, in memory the host can read"),
     Field("progress", "int", (len(PROGRESS),), "progress", "the numbers that PROGRESS names, on the device"),
     Field("progress_host", "int", (len(PROGRESS),), "progress", "the same, in memory the host can read"),
     # contacts
@@ -199,7 +209,7 @@ _FIELDS: tuple[Field, ...] = (
     Field("contact_solimp", "real", (5,), "contact", "combined solver impedance"),
     Field("contact_margin", "real", (), "contact", "distance at which forces begin [m]"),
     # constraint rows
-    Field("efc_J", "real", ("nvp",), "row", "constraint Jacobian, rows padded to a multiple of four"),
+    Field("efc_J", "real", ("nvp",), "jacobian", "constraint Jacobian, rows padded to a multiple of four"),
     Field("efc_pos", "real", (), "row", "constraint position [m, rad]"),
     Field("efc_margin", "real", (), "row", "margin at which the row acts [m, rad]"),
     Field("efc_D", "real", (), "row", "inverse regularisation: constraint mass"),
@@ -211,7 +221,7 @@ _FIELDS: tuple[Field, ...] = (
     Field("efc_jar", "real", (), "row", "J qacc - aref, the solver's working residual"),
     Field("efc_jv", "real", (), "row", "J times the solver's search direction"),
     Field("efc_weight", "real", (6,), "row", "second derivatives of the solver's cost by the rows of a cone"),
-    Field("efc_Y", "real", ("nvp",), "row", "PGS: J inv(L'), with qM = L L'; rows padded like those of efc_J"),
+    Field("efc_Y", "real", ("nvp",), "jacobian", "PGS: J inv(L'), with qM = L L'; rows padded like those of efc_J"),
     Field("efc_b", "real", (), "row", "PGS: J qacc_smooth - aref, the residual without constraint forces"),
     Field("efc_diagAR", "real", (), "row", "PGS: diagonal of J inv(M) J' + R"),
     Field("efc_before", "real", (), "row", "PGS: force before the latest sweep; before the first, the row's cost"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
@@ -12,6 +13,7 @@ import numpy as np
 from simengine.emission.store import GroupStore
 from simengine.model.blob import pack_models
 from simengine.model.model_table import ModelTable
+from simengine.state.fields import ROW_SPACES
 from simengine.xla.state import STATE_FIELDS, entry_of
 from simengine_scheduler.native.cache import digest
 
@@ -66,9 +68,10 @@ class Call:
 
     def make_room(self, store: GroupStore) -> None:
         """Enlarge the arenas of a store to what `room` says, before anything runs."""
-        for arenas, each in zip((store.contacts, store.rows), self.room, strict=True):
-            for arena, begin, end in zip(arenas, store.bounds[:-1], store.bounds[1:], strict=True):
-                arena.reserve(each * (end - begin))
+        contacts, rows = self.room
+        for space, each in {"contact": contacts, **dict.fromkeys(ROW_SPACES, rows)}.items():
+            for shard, (begin, end) in enumerate(pairwise(store.bounds)):
+                store.arena(space, shard).reserve(each * (end - begin))
         store.retired.clear()
 
     @cached_property

@@ -12,7 +12,7 @@ struct Items {
 };
 
 // Copy a state into the engine's memory, set arrays without a source to zero, and clear the flags of full arenas.
-// `progress` has PROGRESS_WORDS words for each shard, of which the first two are such flags.
+// `progress` has PROGRESS_WORDS words for each shard, of which the first ARENA_FLAGS are such flags.
 extern "C" __global__ void gather(const Items items, int* progress, int words) {
   const Item& item = items.item[blockIdx.y];
   const unsigned total = unsigned(item.rows) * item.words, step = gridDim.x * blockDim.x;
@@ -22,7 +22,7 @@ extern "C" __global__ void gather(const Items items, int* progress, int words) {
   }
   if (blockIdx.x == 0 && blockIdx.y == 0) {
     for (int i = threadIdx.x; i < words; i += blockDim.x) {
-      if (i % PROGRESS_WORDS < 2) progress[i] = 0;
+      if (i % PROGRESS_WORDS < ARENA_FLAGS) progress[i] = 0;
     }
   }
 }
@@ -32,7 +32,7 @@ extern "C" __global__ void gather(const Items items, int* progress, int words) {
 extern "C" __global__ void scatter(const Items items, const int* progress, int words) {
   const Item& item = items.item[blockIdx.y];
   bool full = false;
-  for (int i = 0; i < words; ++i) full |= i % PROGRESS_WORDS < 2 && progress[i] != 0;
+  for (int i = 0; i < words; ++i) full |= i % PROGRESS_WORDS < ARENA_FLAGS && progress[i] != 0;
   const int* from = full && item.instead ? item.instead : item.from;
   const unsigned stride = full && item.instead ? item.instead_stride : item.from_stride;
   const unsigned total = unsigned(item.rows) * item.words, step = gridDim.x * blockDim.x;

@@ -18,7 +18,8 @@ from simengine.engines.list_engine import ListEngine
 from simengine.errors import BackendError
 from simengine.model.blob import field_offsets
 from simengine.model.model_table import ModelTable
-from simengine.state.fields import PROGRESS
+from simengine.plan.capacity import first_entries
+from simengine.state.fields import PROGRESS, WORLD_ARENAS
 from simengine.xla import structures
 from simengine.xla.calls import Call, registered
 from simengine.xla.invweights import WeightsCall
@@ -28,7 +29,7 @@ from simengine_scheduler import KernelCall
 from simengine_scheduler.core.dependencies import dependencies
 from simengine_scheduler.cuda import graph
 
-COPIES_OPTIONS = (f"-DPROGRESS_WORDS={len(PROGRESS)}",)
+COPIES_OPTIONS = (f"-DPROGRESS_WORDS={len(PROGRESS)}", f"-DARENA_FLAGS={len(WORLD_ARENAS)}")
 """What the source of copies is compiled with."""
 
 _MOST_NODES = 512  # of a graph that makes several steps; a larger one takes long to build
@@ -58,6 +59,8 @@ class CudaMemory:
         groups = [(call.model, call.num_worlds)]
         self.engine = ListEngine(groups, _InGraphs(), "graph-cached", call.dtype, 1, "whole", {})
         store = self.engine.stores[0]
+        for space in WORLD_ARENAS:  # no arena can grow while a program runs
+            store.arena(space, 0).reserve(first_entries(call.model, space, call.num_worlds, True))
         call.make_room(store)
         inputs = [_field(store.array(name)) for name in call.inputs]
         if call.params:

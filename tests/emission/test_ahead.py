@@ -73,8 +73,8 @@ def test_worlds_by_islands_stand_still_while_an_arena_is_too_small(small: str, m
     """Bodies fall on each other, so that islands grow in the middle of steps. Nothing is lost or done twice."""
     first = store.first_entries
 
-    def room(model: ModelTable, space: str, worlds: int, ahead: bool) -> int:
-        return 1 if space == small else first(model, space, worlds, ahead)
+    def room(model: ModelTable, space: str, worlds: int, ahead: bool, beyond: int = 0) -> int:
+        return 1 if space == small else first(model, space, worlds, ahead, beyond)
 
     monkeypatch.setattr(store, "first_entries", room)
     model = load_model(pile_xml(10, "mixed"))

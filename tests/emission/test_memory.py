@@ -100,7 +100,7 @@ def host_plan(model: Model, num_worlds: int, issue: Issue = Issue.COUNTED) -> St
 
 def arenas(store: GroupStore) -> Iterable[tuple[str, int, Arena]]:
     """Arenas with their space and shard."""
-    spaces = {"contact": store.contacts, "row": store.rows, **store.islands, **store.pairs}
+    spaces = {"contact": store.contacts, "row": store.rows, "jacobian": store.jacobians, **store.islands, **store.pairs}
     return ((space, shard, arena) for space, shards in spaces.items() for shard, arena in enumerate(shards))
 
 
@@ -113,12 +113,14 @@ def test_the_footprint_is_what_a_step_allocates(name: str, dtype: str, emission:
         engine.get(0, field)
     engine.step(2, nothing, {})
     store, needs = engine.stores[0], engine.footprint(0, WORLDS, nothing)
-    grown = 0
+    grown, sizes, plan = 0, {}, store.plan
     for space, shard, arena in arenas(store):
         worlds = store.bounds[shard + 1] - store.bounds[shard]
         each = sum(int(array.nbytes) for array in arena.arrays.values()) // arena.capacity
-        assert space not in ("contact", "row") or each == getattr(needs, space)
-        grown += each * (arena.capacity - first_entries(store.model, space, worlds, store.plan.goes_ahead))
+        sizes[space] = each
+        first = first_entries(store.model, space, worlds, plan.goes_ahead, plan.beyond(space, worlds))
+        grown += each * (arena.capacity - first)
+    assert (needs.contact, needs.row) == (sizes["contact"], sizes["row"] + sizes["jacobian"])
     assert engine.nbytes() - grown == needs.at_first
     assert engine.nbytes() <= needs.at_most or store.islands
 

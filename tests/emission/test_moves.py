@@ -87,7 +87,7 @@ def test_whoever_uses_an_arena_has_ended_when_it_may_move(model: str, emission: 
         sim.step()
         engine: Any = sim._engine
         (store,) = engine.stores.values()
-        spaces = [store.contacts, store.rows, *store.islands.values(), *store.pairs.values()]
+        spaces = [store.contacts, store.rows, store.jacobians, *store.islands.values(), *store.pairs.values()]
         moves = {buffer.name for arenas in spaces for arena in arenas for buffer in arena.buffers.values()}
         items = list(items_of(sim, 3))
         conflicts = sim.schedule.segments.conflicts

@@ -16,7 +16,6 @@ from simengine.kernels import cuda_build
 from simengine.kernels.functions import Build
 from simengine.kernels.kernel import Kernel
 from simengine.plan.every_kernel import all_kernels
-from simengine.state.fields import NUM_COLUMNS
 from simengine_scheduler import CudaLaunch
 from tests.stages.harness import GUARD_BYTES, GUARD_VALUE, Argument, Memory, Pointer, function
 
@@ -154,7 +153,7 @@ class CudaResident(Resident):
         args: list[Any] = [np.uint64(self.address(s)) if isinstance(s, Pointer) else s for s in slots]
         function = cuda_functions(self.memory.dtype, self._lanes)[kernel.name].ptr
         if kernel.unit == "column":
-            launch = CudaLaunch(function, (NUM_COLUMNS,), (cuda_build.SCAN_LANES,), 0, args)
+            launch = CudaLaunch(function, (kernel.columns,), (cuda_build.SCAN_LANES,), 0, args)
         else:
             scratch = self._scratch_bytes(slots)
             worlds = min(worlds_a_block, self.most_worlds(slots))

@@ -78,6 +78,6 @@ def widened(memory: Memory) -> Memory:
 
 def owners(memory: Memory, name: str) -> np.ndarray:
     """World of each entry of the shard's part of a field, from its first axis."""
-    counter = {"contact": "ncon", "row": "nefc"}.get(FIELD[name].space)
+    counter = {"contact": "ncon", "row": "nefc", "jacobian": "nefc"}.get(FIELD[name].space)
     entries = len(memory.own(name))
     return np.arange(entries) if counter is None else np.repeat(np.arange(memory.num_worlds), memory.own(counter))

@@ -13,7 +13,7 @@ from simengine.kernels.kernel import Kernel
 from simengine.physics.stage import Stage
 from simengine.plan import catalogue
 from simengine.plan.stages import RK4, STAGES
-from simengine.state.fields import FIELD
+from simengine.state.fields import FIELD, WORLD_ARENAS
 from tests.gpu.cases import NAMES, loaded
 from tests.gpu.compare import CUDA, TOLERANCE, both, cuda_only, kind
 from tests.gpu.launcher import resident
@@ -156,7 +156,7 @@ def test_a_world_does_not_know_its_block(backend: str, name: str, dtype: str, st
         shots.append(away.memory)
     for other in shots[1:]:
         assert [f for f in FIELD if changed(shots[0].arrays[f], other.arrays[f]).any()] == []
-    if kernel.unit == "column" or any(FIELD[f].space in ("contact", "row", "column") for f in outputs):
+    if kernel.unit == "column" or any(FIELD[f].space in (*WORLD_ARENAS, "column") for f in outputs):
         return
     some = np.arange(memory.num_worlds, dtype=np.int32)[::2]
     list_worlds(memory, some)

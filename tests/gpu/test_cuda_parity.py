@@ -24,7 +24,7 @@ on_both = pytest.mark.parametrize(
 )
 dtypes = pytest.mark.parametrize("dtype", ["float64", "float32"])
 
-WITHIN_SHARD = ("con_adr", "efc_adr")
+WITHIN_SHARD = ("con_adr", "efc_adr", "efc_J_adr")
 """Addresses count from the start of a shard, and backends split batches differently."""
 
 DERIVED = tuple(f.name for f in FIELDS if f.space == "world" and not f.name.startswith("rk_"))

@@ -17,7 +17,7 @@ from simengine.plan import islands as island_kernels
 from simengine.plan.pairs import PAIR_KERNELS
 from simengine.plan.scratch import class_bounds
 from simengine.plan.variants import variant_for
-from simengine.state.fields import COLUMNS, INTEGRATION_STATE, PAIR_ARENAS
+from simengine.state.fields import INTEGRATION_STATE, PAIR_ARENAS, TOTALS
 from simengine.state.island_fields import COLUMN_OF_ARENA, LARGE_ISLANDS, NUM_ISLAND_CLASSES
 from tests.stages.harness import Argument, Memory, Pointer, arguments, call
 
@@ -264,7 +264,7 @@ def prepared(model: ModelTable, dtype: str, states: dict[str, np.ndarray]) -> Me
         memory = filled(Memory(model, dtype, n, 0, 0, pairs), states)
         for kernel, slots in counting(memory):
             call(kernel, memory, slots)
-    totals = dict(zip(COLUMNS, memory.own("totals").ravel().tolist(), strict=True))
+    totals = dict(zip(TOTALS, memory.own("totals").ravel().tolist(), strict=True))
     sizes |= {"contact": totals["ncon"], "row": totals["nefc"]}
     memory = filled(Memory(model, dtype, n, sizes["contact"], sizes["row"], pairs), states)
     for kernel, slots in chain(memory, upto="only_gather"):

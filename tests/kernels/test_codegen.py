@@ -26,7 +26,7 @@ from simengine.plan.contact_kernels import SEARCHES
 from simengine.plan.every_kernel import all_kernels
 from simengine.plan.stages import INTEGRATORS, SOLVERS, STAGES
 from simengine.plan.tiles import COUNTING_KERNELS, REST_KERNELS, TILED_KERNELS
-from simengine.state.fields import FIELD, FIELDS, entry_shape
+from simengine.state.fields import FIELD, FIELDS, ROW_SPACES, entry_shape
 
 ALL = (*all_kernels(), *TILED_KERNELS, *COUNTING_KERNELS, *REST_KERNELS)
 every_kernel = pytest.mark.parametrize("kernel", ALL, ids=lambda k: k.name)
@@ -45,7 +45,7 @@ def lengths(kernel: Kernel, model: dict[str, int], nrow: int, registers: bool) -
     words = {}
     for name in (*(n for n in kernel.reads if n in kernel.preload), *kernel.in_scratch):
         shape = entry_shape(FIELD[name], model)
-        words[name] = int(np.prod(shape, dtype=int)) * (nrow if FIELD[name].space == "row" else 1)
+        words[name] = int(np.prod(shape, dtype=int)) * (nrow if FIELD[name].space in ROW_SPACES else 1)
     for stage in kernel.stages:
         own = ((name, dims) for name, dims in stage.scratch if f"island_{name}" not in kernel.island_scratch)
         for name, dims in own:

@@ -22,7 +22,7 @@ from tests.models import OWN
 WORLDS = 5
 BACKENDS = ("host", "jax")
 # Fields of the state table that have no counterpart in JAX's fixed shapes, or are the Runge-Kutta form's own.
-NOT_IN_JAX = ("ncon", "nefc", "con_adr", "efc_adr", "solver_niter")
+NOT_IN_JAX = ("ncon", "nefc", "con_adr", "efc_adr", "efc_J_adr", "solver_niter")
 DERIVED = tuple(
     f.name for f in FIELDS if f.space == "world" and f.name not in NOT_IN_JAX and not f.name.startswith("rk_")
 )[8:]

@@ -22,7 +22,7 @@ from simengine.model.blob import pack_models
 from simengine.plan.every_kernel import all_kernels
 from simengine.plan.tiles import COUNTING_KERNELS, REST_KERNELS, TILED_KERNELS
 from simengine.state.field import Field
-from simengine.state.fields import COLUMNS_OF, FIELD, FIELDS, ISLAND_ARENAS, entry_shape
+from simengine.state.fields import COLUMNS_OF, FIELD, FIELDS, ISLAND_ARENAS, ROW_SPACES, WORLD_ARENAS, entry_shape
 from simengine.state.pair_fields import PAIR_COLUMNS
 from tests.stages.units import one_lane_source
 
@@ -78,7 +78,7 @@ class Memory:
         self.model = model
         self.dtype = dtype
         self.num_worlds = num_worlds
-        self.capacity = {"contact": contacts, "row": rows, **(islands or {})}
+        self.capacity = {"contact": contacts, "row": rows, "jacobian": rows, **(islands or {})}
         self._raw: dict[str, np.ndarray] = {}
         self.arrays: dict[str, np.ndarray] = {}
         for field in FIELDS:
@@ -185,7 +185,9 @@ def arguments(
         values = {
             "begin": FRONT,
             "shard_size": memory.num_worlds,
-            **dict.fromkeys((f"{space}_capacity" for space in ("contact", "row", *ISLAND_ARENAS)), ROOM),
+            **dict.fromkeys((f"{space}_capacity" for space in (*WORLD_ARENAS, *ISLAND_ARENAS)), ROOM),
+            **dict.fromkeys((f"{space}_beyond" for space in ROW_SPACES), 0),
+            **(scalars or {}),
         }
         return [*fields, *(values[n] for n in kernel.scalars)]
     head: list[Argument] = [memory.header, Pointer("model_ints"), Pointer("model_reals")]

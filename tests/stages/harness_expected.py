@@ -25,7 +25,7 @@ from simengine.physics.math import tree_jax as tree
 from simengine.physics.stage import Stage
 from simengine.physics.tendons.lengths_jax import length_rows
 from simengine.plan.stages import INTEGRATORS, SOLVERS, STAGES
-from simengine.state.fields import COLUMNS, FIELD, NUM_COLUMNS, NUM_SUMS, ROW_CLASSES, STATUS
+from simengine.state.fields import COLUMNS, FIELD, NUM_COLUMNS, NUM_SUMS, ROW_CLASSES, ROW_SPACES, STATUS, WORLD_ARENAS
 from tests.helpers.once import once
 from tests.helpers.oracle import jax_fields, oracle_model, quick_jit
 from tests.stages.harness import FRONT, Memory
@@ -119,7 +119,7 @@ def ref_input(name: str, memory: Memory) -> np.ndarray:
     values = memory.own(name).astype(np.float64)
     if FIELD[name].space == "contact":
         return spread(values, contact_slots(memory), n, model.nslot, 1.0)
-    if FIELD[name].space == "row":
+    if FIELD[name].space in ROW_SPACES:
         values = values[:, : model.nv] if name == "efc_J" else values
         return spread(values, row_slots(memory), n, model.nefc_max, 0.0)
     return values
@@ -254,13 +254,15 @@ def scan_by_numpy(memory: Memory) -> Fields:
     for k in range(NUM_SUMS, NUM_COLUMNS):
         ones = np.flatnonzero(counts[k])
         lists[k, : len(ones)] = FRONT + ones
-    totals = counts.sum(axis=1)
-    sums = {"con_adr": before[0], "efc_adr": before[1], "totals": totals, "totals_host": totals}
+    totals = np.append(counts.sum(axis=1), counts[1].sum().repeat(len(ROW_SPACES)))
+    sums = {"con_adr": before[0], **dict.fromkeys(("efc_adr", "efc_J_adr"), before[1])}
+    sums |= {"totals": totals, "totals_host": totals}
     found = {"lists": lists.ravel()}
+    full, passed = memory.own("progress").ravel()[: 2 * len(WORLD_ARENAS)].reshape(2, -1)
+    flags = full != 0  # the arenas have capacity for all, but stay full where they were
     for name in ("progress", "progress_host"):
         found[name] = memory.own(name).ravel().copy()  # with words of islands, which their own scan counts
-        found[name][:2] = 0
-        found[name][2:4] = memory.own("progress").ravel()[2:4] + 1  # the arenas have capacity for all
+        found[name][: 2 * len(WORLD_ARENAS)] = [*flags, *(passed + ~flags)]
     return sums | found
 
 

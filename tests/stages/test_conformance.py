@@ -28,7 +28,7 @@ from simengine.plan.stages import (
     SENSOR_VEL,
     STAGES,
 )
-from simengine.state.fields import FIELD, STATUS
+from simengine.state.fields import FIELD, STATUS, WORLD_ARENAS
 from tests.helpers.oracle import COMMON_PAIRS, coverage, oracle_model
 from tests.models import COMPILED_IN_JAX
 from tests.stages.harness import FRONT, WORLD_SPACES, Memory, arguments, call, changed, list_worlds
@@ -95,7 +95,7 @@ def errors(memory: Memory, wanted: Fields, dtype: str) -> dict[str, float]:
             if (actual[care] != value[care]).any():
                 wrong[name] = float((actual[care] != value[care]).sum())
             continue
-        world = {"contact": "ncon", "row": "nefc"}.get(FIELD[name].space)
+        world = {"contact": "ncon", "row": "nefc", "jacobian": "nefc"}.get(FIELD[name].space)
         of = owner(memory.own(world)) if world else np.arange(len(value))
         difference = np.where(care, np.abs(actual - np.where(care, value, 0.0)), 0.0)
         scale = np.ones(memory.num_worlds)
@@ -220,7 +220,7 @@ def test_reads_and_writes_what_it_declares_and_nothing_else(name: str, dtype: st
 def _worlds(memory: Memory, name: str) -> np.ndarray:
     """World of each entry of a field."""
     space = FIELD[name].space
-    if space in ("contact", "row"):
+    if space in WORLD_ARENAS:
         return owner(memory.own("ncon" if space == "contact" else "nefc"))
     entries = len(memory.own(name))
     return np.arange(entries) % memory.num_worlds if space == "column" else np.arange(entries)

@@ -132,6 +132,6 @@ def test_room_of_the_arenas_is_what_was_asked_for() -> None:
 
     memory = HostMemory(Call(model_of("ant").table, "float32", 300, 1, (), (), (11, 23)), -1)
     store = memory.engine.stores[0]
-    for arenas, each in ((store.contacts, 11), (store.rows, 23)):
+    for arenas, each in ((store.contacts, 11), (store.rows, 23), (store.jacobians, 23)):
         for arena, begin, end in zip(arenas, store.bounds[:-1], store.bounds[1:], strict=True):
             assert arena.capacity >= each * (end - begin)

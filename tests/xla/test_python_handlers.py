@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from simengine.state.fields import WORLD_ARENAS
 from simengine.xla import python_handlers, structures
 from simengine.xla.python_handlers import CudaHandlers
 
@@ -114,7 +115,7 @@ class Driver:
         words = ctypes.c_int32.from_address(parameters[2]).value
         assert progress == self.progress.ctypes.data
         assert words == self.progress.size
-        full = kernel == self.SCATTER and self.progress[:2].any()
+        full = kernel == self.SCATTER and self.progress[: len(WORLD_ARENAS)].any()
         for item in items[:y]:
             instead = full and item.instead
             source = item.instead if instead else item.source
@@ -126,7 +127,7 @@ class Driver:
                 else:
                     ctypes.memset(to, 0, 4 * item.words)
         if kernel == self.GATHER:
-            self.progress[:2] = 0
+            self.progress[: len(WORLD_ARENAS)] = 0
         return 0
 
     def _choose(self, parameters: Any) -> None:

@@ -16,8 +16,7 @@ DEVICE void scan_islands(int column, const int* island_counts, int* island_adr, 
   if (lane() == 0) {
     island_totals[column] = sum;
     island_totals_host[column] = sum;
-    // If an arena is too small, rows count as full, too, so that the following kernels do nothing. The scan of rows,
-    // which fit, says anew in the next evaluation that they do.
+    // If an arena is too small, rows count as full, too, so that the following kernels do nothing.
     if (progress && column >= COLUMN_ISLANDS) {
       const int arena = column - COLUMN_ISLANDS, own = PROGRESS_ISLANDS + arena;
       const int room[] = {island_capacity, island_M_capacity, island_J_capacity, island_H_capacity};

@@ -7,7 +7,6 @@ import numpy as np
 from simengine.backends.base import lanes_for
 from simengine.kernels import cuda_build
 from simengine.kernels.kernel import Kernel
-from simengine.state.fields import NUM_COLUMNS
 from tests.gpu.launcher import HostResident
 from tests.helpers.cuda_on_host.program import FIRST_TO_LAST, Edit, Schedule, program_of
 from tests.stages.harness import Argument, Memory
@@ -31,7 +30,7 @@ class FiberResident(HostResident):
         program = program_of(kernel, self.memory.dtype, lanes, self.edit)
         if kernel.unit == "column":
             packed = self.packed(slots)
-            program.run(int(packed.ctypes.data), NUM_COLUMNS, (lanes, 1), 0, self.schedule)
+            program.run(int(packed.ctypes.data), kernel.columns, (lanes, 1), 0, self.schedule)
             return
         words = slots[-1]
         assert isinstance(words, int)
