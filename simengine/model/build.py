@@ -146,15 +146,19 @@ def build_sizes(mj: mujoco.MjModel, arrays: dict[str, np.ndarray]) -> dict[str, 
 
 
 def search_sizes(arrays: dict[str, np.ndarray]) -> dict[str, int]:
-    """How many candidate pairs need a search, how many of their contacts and of those with height fields counting
-    keeps, how many prisms are listed, and words of a polytope."""
+    """Words of a list of near pairs, how many candidate pairs need a search, how many of their contacts and of those
+    with height fields counting keeps, how many prisms are listed, and words of a polytope.
+
+    Two near pairs share a word of a list, unless numbers of pairs or of contacts need more than 16 bits."""
     searched = arrays["cand_type"] == PAIR_TYPES.index("convex")
     number = int(np.count_nonzero(searched))
     slots = PAIR_SLOTS[PAIR_TYPES.index("convex")] * number
     of_pairs = np.bincount(arrays["slot_cand"], minlength=len(searched))[arrays["cand_type"] == _HFIELD]
     prisms = int(of_pairs.sum())
     most = MOST_PRISMS if (of_pairs == PAIR_SLOTS[_HFIELD]).any() else prisms  # pairs may have more prisms than slots
+    pairs, contacts = len(searched), len(arrays["slot_cand"])
     return {
+        "nnear": -(-pairs // 2) if max(pairs, contacts) < 2**16 else pairs,
         "nsearch": number,
         "nkept": min(MOST_KEPT, slots),
         "nkeptprism": min(MOST_KEPT_PRISMS, prisms),

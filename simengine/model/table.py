@@ -23,6 +23,7 @@ SIZES: tuple[str, ...] = (
         "nspan",
         "nrun",
         "nslot",
+        "nnear",
         "nsearch",
         "nkept",
         "nkeptprism",

@@ -162,8 +162,8 @@ _FIELDS: tuple[Field, ...] = (
     _w("cfrc_int", "nbody", 6, doc="com-based force of the parent on each body, torque then force [N m, N]"),
     _w("sensordata", "nsensordata", doc="readings of the sensors, each in its own unit"),
     # collision and counting
-    _b("near_cand", "ncand", doc="candidate pairs whose bounds overlap, in order", kind="int"),
-    _b("near_adr", "ncand+1", doc="first contact of each of them within its world, and after the last", kind="int"),
+    _b("near_cand", "nnear", doc="candidate pairs whose bounds overlap, in order, see contact.cuh", kind="int"),
+    _b("near_adr", "nnear+1", doc="first contact of each of them within its world, and after the last", kind="int"),
     _b("search_near", "nsearch", doc="numbers of those that need a search", kind="int"),
     _b("search_found", "nsearch", doc="contacts that their search found, plus 256 times their rows", kind="int"),
     _b("search_state", "nkept", doc="what is known of the cores of the first of them, see convex.cu", kind="int"),

@@ -18,7 +18,7 @@ from tests.gpu.cases import NAMES, loaded
 from tests.gpu.compare import CUDA, TOLERANCE, both, cuda_only, kind
 from tests.gpu.launcher import resident
 from tests.gpu.memories import owners, prepared, start, widened
-from tests.stages.harness import FRONT, Memory, arguments, call, changed, list_worlds
+from tests.stages.harness import FRONT, Memory, arguments, call, changed, list_worlds, near_list
 from tests.stages.harness_chain import calls, fused_calls, most_rows, serves
 
 CASES = [(stage, 0) for stage in STAGES] + [(RK4, k) for k in (1, 2, 3)]
@@ -70,7 +70,8 @@ PAIRS = ("near_cand", "near_adr", "search_near", "search_found", "kept_contact",
 
 def contacts_of_pairs(memory: Memory) -> list[dict[int, int]]:
     """The number of contacts of each candidate pair that is listed, for each world."""
-    tables = zip(*(memory.own(name) for name in ("near_cand", "near_adr", "pair_tally")), strict=True)
+    lists = (near_list(memory, name).astype(int) for name in ("near_cand", "near_adr"))
+    tables = zip(*lists, memory.own("pair_tally"), strict=True)
     return [
         dict(zip(cand[: tally[0]].tolist(), np.diff(adr[: tally[0] + 1]).tolist(), strict=True))
         for cand, adr, tally in tables

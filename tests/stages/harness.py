@@ -154,6 +154,12 @@ class Memory:
         return int(self.arrays[place.buffer].ctypes.data) + place.offset
 
 
+def near_list(memory: Memory, name: str) -> np.ndarray:
+    """The entries of near_cand or near_adr, two of them a word unless the model has too many."""
+    words = memory.own(name)
+    return words.view(np.uint16) if memory.model.nnear < memory.model.ncand else words
+
+
 def changed(before: np.ndarray, after: np.ndarray) -> np.ndarray:
     """Which words differ in their bits, in the shape of the arrays."""
     word = np.uint64 if before.itemsize == 8 else np.uint32

@@ -12,7 +12,7 @@ from simengine.kernels.kernel import Kernel
 from simengine.model import ModelTable, clusters, load_table
 from simengine.model.params import WorldParameters
 from simengine.plan import catalogue, contact_kernels
-from tests.stages.harness import Memory, arguments, call, changed, function
+from tests.stages.harness import Memory, arguments, call, changed, function, near_list
 from tests.stages.harness_chain import single
 from tests.stages.harness_sanitizer import build, execute, record, supported
 
@@ -70,7 +70,8 @@ def listed(model: ModelTable, kernel: Kernel, dtype: str) -> list[list[np.ndarra
     assert not memory.broken_guards()
     near, searches, _ = memory.own("pair_tally").T
     ends = zip(near, near + 1, searches, strict=True)
-    return [[memory.own(n)[w, :end].copy() for n, end in zip(LISTED, each, strict=True)] for w, each in enumerate(ends)]
+    lists = (near_list(memory, LISTED[0]), near_list(memory, LISTED[1]), memory.own(LISTED[2]))
+    return [[own[w, :end].copy() for own, end in zip(lists, each, strict=True)] for w, each in enumerate(ends)]
 
 
 def one_by_one(monkeypatch: pytest.MonkeyPatch, model: ModelTable, dtype: str) -> list[list[np.ndarray]]:

@@ -31,7 +31,7 @@ from simengine.plan.stages import (
 from simengine.state.fields import FIELD, STATUS, WORLD_ARENAS
 from tests.helpers.oracle import COMMON_PAIRS, coverage, oracle_model
 from tests.models import COMPILED_IN_JAX
-from tests.stages.harness import FRONT, WORLD_SPACES, Memory, arguments, call, changed, list_worlds
+from tests.stages.harness import FRONT, WORLD_SPACES, Memory, arguments, call, changed, list_worlds, near_list
 from tests.stages.harness_chain import (
     BY_NAME,
     MODELS,
@@ -126,7 +126,9 @@ def left_alone(stage: Stage, memory: Memory, name: str) -> np.ndarray:
     if name == "kept_prism":
         mask[...] = np.arange(mask.shape[1])[:, None] >= of_fields(memory, stage)[:, None, None]
     if name in ("near_cand", "near_adr"):
-        mask[...] = np.arange(mask.shape[1]) >= memory.own("pair_tally")[:, :1] + (name == "near_adr")
+        entries = memory.own("pair_tally")[:, :1] + (name == "near_adr")
+        in_a_word = 2 if memory.model.nnear < memory.model.ncand else 1
+        mask[...] = np.arange(mask.shape[1]) >= -(-entries // in_a_word)
     if name in ("search_near", "search_found"):
         mask[...] = np.arange(mask.shape[1]) >= memory.own("pair_tally")[:, 1:2]
     if name == "ten_J":  # entries that are not in the table are zero from the start
@@ -143,7 +145,8 @@ SLOTS = PAIR_SLOTS[PAIR_TYPES.index("convex")]
 def kept(memory: Memory) -> np.ndarray:
     """Which contacts of pairs with a search counting keeps, (num_worlds, nkept)."""
     there = np.zeros((memory.num_worlds, memory.model.nkept), bool)
-    listed = zip(there, memory.own("near_adr"), memory.own("search_near"), memory.own("pair_tally")[:, 1], strict=True)
+    addresses = near_list(memory, "near_adr").astype(int)
+    listed = zip(there, addresses, memory.own("search_near"), memory.own("pair_tally")[:, 1], strict=True)
     for row, adr, near, number in listed:
         for k, i in enumerate(near[:number]):
             if (k + 1) * SLOTS <= len(row):
@@ -155,7 +158,8 @@ def of_fields(memory: Memory, stage: Stage) -> np.ndarray:
     """Contacts with height fields, (num_worlds,)."""
     listing = stage.name in ("collision_list", "list_culled")  # leave the number of contacts in place of their address
     found = np.zeros(memory.num_worlds, int)
-    listed = zip(memory.own("near_cand"), memory.own("near_adr"), memory.own("pair_tally")[:, 0], strict=True)
+    lists = (near_list(memory, name).astype(int) for name in ("near_cand", "near_adr"))
+    listed = zip(*lists, memory.own("pair_tally")[:, 0], strict=True)
     for world, (near, adr, number) in enumerate(listed):
         on_field = memory.model.cand_type[near[:number]] == PAIR_TYPES.index("hfield")
         found[world] = (adr[:number] if listing else np.diff(adr[: number + 1]))[on_field].sum()

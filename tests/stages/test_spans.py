@@ -11,7 +11,7 @@ import pytest
 
 from simengine.model import load_table
 from simengine.model.pairs import geom_pairs, pair_table
-from tests.stages.harness import Memory, arguments, call, function
+from tests.stages.harness import Memory, arguments, call, function, near_list
 from tests.stages.harness_chain import single
 
 WORLDS = 6
@@ -53,7 +53,7 @@ def near(monkeypatch: pytest.MonkeyPatch, flag: str, dtype: str) -> list[np.ndar
             call(single(name), memory, arguments(single(name), memory))
     function.cache_clear()
     tally = memory.own("pair_tally")[:, 0]
-    listed = [memory.own("near_cand")[world, :number].copy() for world, number in enumerate(tally)]
+    listed = [near_list(memory, "near_cand")[world, :number].copy() for world, number in enumerate(tally)]
     return [*listed, memory.own("ncon").copy(), memory.own("nefc").copy()]
 
 

@@ -113,12 +113,12 @@ DEVICE void each_near_of_clusters(const Model& m, const real* geom_xpos, const r
     const int w = base + lane();
     unsigned left = w < words ? unsigned(bits[w]) : 0u;
     int total, place = number + lane_scan(bit_count(left), &total);
-    ROLLED for (; left; left &= left - 1) near_cand[place++] = 32 * w + low_bit(left);
+    ROLLED for (; left; left &= left - 1) put_near(m, near_cand, place++, 32 * w + low_bit(left));
     number += total;
   }
   lane_sync();
   ROLLED for (int base = 0; base < number; base += LANES) {
-    const int own = base + lane() < number ? near_cand[base + lane()] : -1;
+    const int own = base + lane() < number ? near_at(m, near_cand, base + lane()) : -1;
     lane_sync();
     list_near(m, own, geom_xpos, geom_xmat, take);
   }

@@ -5,20 +5,20 @@
 // contacts, with one bit per type. Returns the number of contacts.
 DEVICE int add_up(const Model& m, const Tally& tally, const int* near_cand, const int* search_near,
                   const int* search_found, int* near_adr, int* rows, int* types) {
-  LANE_FOR(k, tally.searches) near_adr[search_near[k]] = search_found[k];
+  LANE_FOR(k, tally.searches) put_near(m, near_adr, search_near[k], search_found[k]);
   lane_sync();
   int contacts = 0, total;
   ROLLED for (int base = 0; base < tally.near; base += LANES) {
     const int i = base + lane();
-    const unsigned found = i < tally.near ? near_adr[i] : 0;
+    const unsigned found = i < tally.near ? near_at(m, near_adr, i) : 0;
     const int number = found % FOUND_ROWS;
     *rows += found / FOUND_ROWS;
-    if (number) *types |= 1 << m.cand_type()[near_cand[i]];
+    if (number) *types |= 1 << m.cand_type()[near_at(m, near_cand, i)];
     const int before = lane_scan(number, &total);
-    if (i < tally.near) near_adr[i] = contacts + before;
+    if (i < tally.near) put_near(m, near_adr, i, contacts + before);
     contacts += total;
   }
-  LANE_FOR(i, 1) near_adr[tally.near] = contacts;
+  LANE_FOR(i, 1) put_near(m, near_adr, tally.near, contacts);
   return contacts;
 }
 

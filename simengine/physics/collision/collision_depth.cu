@@ -3,7 +3,7 @@
 DEVICE void collision_depth(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* near_cand,
                             const int* search_near, const int* search_queue, real* search_simplex, real* polytope,
                             int part) {
-  const Difference d = difference_of(pair_of(m, near_cand[search_near[part]], geom_xpos, geom_xmat));
+  const Difference d = difference_of(pair_of(m, near_at(m, near_cand, search_near[part]), geom_xpos, geom_xmat));
   Simplex simplex;
   real normal[3];
   take_simplex(search_simplex + SIMPLEX_WORDS * size_t(part), false, simplex, normal);

@@ -23,7 +23,7 @@ DEVICE void collision_distance(const Model& m, const real* geom_xpos, const real
   const bool together = DistanceTeam::SIZE > 1;
   const int groups = together ? parts : parts * LANES;
   ROLLED for (int k = together ? part : part + parts * lane(); k < searches; k += groups) {
-    const int c = near_cand[search_near[k]];
+    const int c = near_at(m, near_cand, search_near[k]);
     const Difference d = difference_of(pair_of(m, c, geom_xpos, geom_xmat));
     Simplex simplex;
     real normal[3];

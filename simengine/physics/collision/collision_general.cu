@@ -13,7 +13,7 @@ DEVICE void search_pairs(const Model& m, const int* near_cand, const int* search
     Difference d;
     Simplex simplex;
     real normal[3];
-    const int k = base + lane(), c = k < searches ? near_cand[search_near[k]] : -1;
+    const int k = base + lane(), c = k < searches ? near_at(m, near_cand, search_near[k]) : -1;
     if (c >= 0) {
       d = difference_of(pair_of(m, c, geom_xpos, geom_xmat));
       cores = begin_search<OneLane>(d, detection_margin(m, c), simplex, normal);
@@ -21,7 +21,7 @@ DEVICE void search_pairs(const Model& m, const int* near_cand, const int* search
     int left = cores == CORES_DEEP ? LANES - lane() : 0;
     ROLLED for (int most = lane_most(left); most; most = lane_most(left)) {
       const bool own = lane() == LANES - most;
-      const int other = near_cand[search_near[base + LANES - most]];
+      const int other = near_at(m, near_cand, search_near[base + LANES - most]);
       const Difference deep = difference_of(pair_of(m, other, geom_xpos, geom_xmat));
       Simplex around = simplex_of_lane(simplex, LANES - most);
       real outward[3];
@@ -50,7 +50,7 @@ DEVICE void search_pairs(const Model& m, const int* near_cand, const int* search
 DEVICE void search_in_turn(const Model& m, const int* near_cand, const int* search_near, int searches,
                            const real* geom_xpos, const real* geom_xmat, int* search_found, real* kept_contact) {
   for (int k = 0; k < searches; ++k) {
-    const int c = near_cand[search_near[k]];
+    const int c = near_at(m, near_cand, search_near[k]);
     Contact found[MAX_CONVEX];
     const int number = collide_convex(pair_of(m, c, geom_xpos, geom_xmat), detection_margin(m, c), found);
     search_found[k] = number + FOUND_ROWS * rows_of(m, c, found, number);
@@ -76,7 +76,7 @@ DEVICE void collision_general(const Model& m, const real* qpos, const int* eq_ac
   }
   int rows = tally.rows + (healthy ? standing_rows(m, eq_active) : 0), types = 0;
   const int contacts = add_up(m, tally, near_cand, search_near, search_found, near_adr, &rows, &types);
-  NearPairs{near_cand, near_adr, tally.near}.end(contacts, tally.searches, 0, pair_tally);
+  NearPairs{m, near_cand, near_adr, tally.near}.end(contacts, tally.searches, 0, pair_tally);
   store_counts(m, qpos, ten_length, healthy, contacts, rows, types, ncon, nefc, counts, shard_size);
   lane_sync();
 }

@@ -39,7 +39,7 @@ struct ListPairs {
 DEVICE Tally list_pairs(const Model& m, bool healthy, const real* geom_xpos, const real* geom_xmat, int* near_cand,
                         int* near_adr, int* search_near, real* kept_prism, real* waiting,
                         const Vec4* bounds = nullptr) {
-  ListPairs list = {m, geom_xpos, geom_xmat, {near_cand, near_adr, 0}, search_near, 0, 0};
+  ListPairs list = {m, geom_xpos, geom_xmat, {m, near_cand, near_adr, 0}, search_near, 0, 0};
   each_near(m, healthy ? m.ncand() : 0, geom_xpos, geom_xmat, reinterpret_cast<int*>(waiting), list, bounds);
   lane_sync();
   if (HFIELDS && m.nhfield()) {
@@ -58,6 +58,6 @@ DEVICE void collision_list(const Model& m, const real* geom_xpos, const real* ge
   const Tally tally =
       list_pairs(m, healthy, geom_xpos, geom_xmat, near_cand, near_adr, search_near, kept_prism, waiting, shared);
   const int rows = lane_sum_int(tally.rows);
-  NearPairs{near_cand, near_adr, tally.near}.end(0, tally.searches, rows, pair_tally);
+  NearPairs{m, near_cand, near_adr, tally.near}.end(0, tally.searches, rows, pair_tally);
   lane_sync();
 }

@@ -5,7 +5,7 @@
 // The place of a pair of a type from place `i` on, after so many others of that type; `near` if there is none.
 DEVICE int next_of_type(const Model& m, const int* near_cand, int near, int type, int i, int others) {
   ROLLED for (; i < near; ++i) {
-    if (m.cand_type()[near_cand[i]] == type && others-- == 0) break;
+    if (m.cand_type()[near_at(m, near_cand, i)] == type && others-- == 0) break;
   }
   return i;
 }
@@ -15,15 +15,15 @@ DEVICE void collision_near(const Model& m, const real* geom_xpos, const real* ge
                            const int* pair_tally, int* near_adr, int part, int parts) {
   const int near = pair_tally[0], first = part + parts * lane(), others = parts * LANES - 1;
   int types = 0;
-  ROLLED for (int i = 0; i < near; ++i) types |= 1 << m.cand_type()[near_cand[i]];
+  ROLLED for (int i = 0; i < near; ++i) types |= 1 << m.cand_type()[near_at(m, near_cand, i)];
   types &= ~(1 << TYPE_HFIELD | 1 << TYPE_CONVEX);
   ROLLED for (int type = 0; types >> type; ++type) {
     int i = types >> type & 1 ? next_of_type(m, near_cand, near, type, 0, first) : near;
     ROLLED while (i < near) {
-      const int c = near_cand[i];
+      const int c = near_at(m, near_cand, i);
       Contact found[MAX_CONTACTS];
       const int number = collide_counted(type, pair_of(m, c, geom_xpos, geom_xmat), detection_margin(m, c), found);
-      near_adr[i] = number + FOUND_ROWS * rows_of(m, c, found, number);
+      put_near(m, near_adr, i, number + FOUND_ROWS * rows_of(m, c, found, number));
       i = next_of_type(m, near_cand, near, type, i + 1, others);
     }
   }

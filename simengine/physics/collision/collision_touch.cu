@@ -11,7 +11,7 @@ typedef AllLanes TouchLanes;
 DEVICE void touch_rest(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* near_cand,
                        const int* search_near, int searches, int* search_found, int first) {
   ROLLED for (int k = first; k < searches; k += QUEUE_REST) {
-    const int c = near_cand[search_near[k]];
+    const int c = near_at(m, near_cand, search_near[k]);
     Contact found[MAX_CONVEX];
     const int contacts = collide_convex(pair_of(m, c, geom_xpos, geom_xmat), detection_margin(m, c), found);
     search_found[k] = contacts + FOUND_ROWS * rows_of(m, c, found, contacts);
@@ -28,7 +28,7 @@ DEVICE void collision_touch(const Model& m, const real* geom_xpos, const real* g
     touch_rest(m, geom_xpos, geom_xmat, near_cand, search_near, pair_tally[1], search_found, first);
     return;
   }
-  const int c = near_cand[search_near[part]];
+  const int c = near_at(m, near_cand, search_near[part]);
   const Pair p = pair_of(m, c, geom_xpos, geom_xmat);
   const Difference d = difference_of(p);
   const real margin = detection_margin(m, c);

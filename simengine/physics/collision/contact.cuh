@@ -153,6 +153,20 @@ DEVICE void take_kept(const real* kept, int search, Contact* out, int number) {
   }
 }
 
+// Entry i of a list of near pairs, near_cand or near_adr. It has 16 bits if all pairs and contacts that the model can have
+// are told by as many; then two entries share a word.
+DEVICE bool near_in_halves(const Model& m) { return m.nnear() < m.ncand(); }
+DEVICE int near_at(const Model& m, const int* list, int i) {
+  return near_in_halves(m) ? reinterpret_cast<const unsigned short*>(list)[i] : list[i];
+}
+DEVICE void put_near(const Model& m, int* list, int i, int value) {
+  if (near_in_halves(m)) {
+    reinterpret_cast<unsigned short*>(list)[i] = static_cast<unsigned short>(value);
+  } else {
+    list[i] = value;
+  }
+}
+
 // Write the contacts of every touching pair of one type, at most MOST per pair, at the addresses from counting.
 template <CollideFunction COLLIDE, int MOST>
 DEVICE void fill_contacts(const Model& m, int type, const real* geom_xpos, const real* geom_xmat, const int* near_cand,
@@ -160,7 +174,8 @@ DEVICE void fill_contacts(const Model& m, int type, const real* geom_xpos, const
                           real* contact_frame, int* contact_cand) {
   const ContactFields out = {contact_dist, contact_pos, contact_frame, contact_cand};
   LANE_FOR(i, pair_tally[0]) {
-    const int c = near_cand[i], first = near_adr[i], number = near_adr[i + 1] - first;
+    const int c = near_at(m, near_cand, i), first = near_at(m, near_adr, i);
+    const int number = near_at(m, near_adr, i + 1) - first;
     if (m.cand_type()[c] != type || number == 0) continue;
     Contact found[MOST];
     COLLIDE(pair_of(m, c, geom_xpos, geom_xmat), detection_margin(m, c), found);

@@ -251,6 +251,7 @@ DEVICE int contacts_before(const int* counts, int place, int number, int* all) {
 
 // Where a world's near pairs go: candidates whose bounds overlap, in order, and the first contact of each.
 struct NearPairs {
+  const Model& m;
   int *cand, *adr;  // may be null
   int number;       // so far
 
@@ -259,8 +260,8 @@ struct NearPairs {
     int total;
     const int place = number + lane_rank(c >= 0, &total);
     if (c >= 0 && cand) {
-      cand[place] = c;
-      adr[place] = first;
+      put_near(m, cand, place, c);
+      put_near(m, adr, place, first);
     }
     number += total;
     return place;
@@ -268,7 +269,7 @@ struct NearPairs {
   // Store where the contacts after the last pair begin, and the world's tally.
   DEVICE_METHOD void end(int contacts, int searches, int rows, int* pair_tally) const {
     if (!cand || lane() != 0) return;
-    adr[number] = contacts;
+    put_near(m, adr, number, contacts);
     pair_tally[0] = number;
     pair_tally[1] = searches;
     pair_tally[2] = rows;
@@ -314,7 +315,7 @@ DEVICE void count_contacts(const Model& m, const real* qpos, const real* geom_xp
                            int* nefc, int* counts, real* waiting, int shard_size, const ContactFields* keep = nullptr) {
   const bool healthy = world_status[0] == STATUS_HEALTHY;
   // (1) contacts of each candidate pair, and the index of the first
-  CountPairs<COLLIDE, MOST, HEAVY> count = {m, geom_xpos, geom_xmat, keep, {near_cand, near_adr, 0}, 0, 0, 0};
+  CountPairs<COLLIDE, MOST, HEAVY> count = {m, geom_xpos, geom_xmat, keep, {m, near_cand, near_adr, 0}, 0, 0, 0};
   each_near(m, healthy ? m.ncand() : 0, geom_xpos, geom_xmat, reinterpret_cast<int*>(waiting), count);
   count.near.end(count.contacts, 0, 0, pair_tally);
   store_counts(m, qpos, 0, healthy, count.contacts, count.rows, count.types, ncon, nefc, counts, shard_size);

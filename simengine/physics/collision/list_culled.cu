@@ -4,7 +4,7 @@ DEVICE void list_culled(const Model& m, const real* geom_xpos, const real* geom_
                         int* near_cand, int* near_adr, int* search_near, real* kept_prism, int* pair_tally,
                         int* search_queue, real* waiting, real* boxes, real* near_bits) {
   if (SEARCHES && m.nsearch()) empty_queue(search_queue);
-  ListPairs list = {m, geom_xpos, geom_xmat, {near_cand, near_adr, 0}, search_near, 0, 0};
+  ListPairs list = {m, geom_xpos, geom_xmat, {m, near_cand, near_adr, 0}, search_near, 0, 0};
   if (world_status[0] == STATUS_HEALTHY) {
     each_near_of_clusters(m, geom_xpos, geom_xmat, reinterpret_cast<int*>(waiting), boxes,
                           reinterpret_cast<int*>(near_bits), near_cand, list);

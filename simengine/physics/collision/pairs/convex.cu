@@ -160,7 +160,8 @@ DEVICE void convex(const Model& m, const real* geom_xpos, const real* geom_xmat,
                    real* contact_dist, real* contact_pos, real* contact_frame, int* contact_cand) {
   const ContactFields out = {contact_dist, contact_pos, contact_frame, contact_cand};
   LANE_FOR(k, pair_tally[1]) {
-    const int i = search_near[k], c = near_cand[i], number = near_adr[i + 1] - near_adr[i];
+    const int i = search_near[k], c = near_at(m, near_cand, i);
+    const int first = near_at(m, near_adr, i), number = near_at(m, near_adr, i + 1) - first;
     if (!number) continue;
     Contact found[MAX_CONVEX];
     if (is_kept(m, k)) {
@@ -168,7 +169,7 @@ DEVICE void convex(const Model& m, const real* geom_xpos, const real* geom_xmat,
     } else {
       collide_convex(pair_of(m, c, geom_xpos, geom_xmat), detection_margin(m, c), found);
     }
-    out.put(near_adr[i], found, number, c);
+    out.put(first, found, number, c);
   }
   lane_sync();
 }

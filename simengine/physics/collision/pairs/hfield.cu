@@ -117,15 +117,16 @@ struct CountedFields {
   int *numbers, *rows;  // contacts of each pair; and the lane's share of the rows of those closer than the margin
   KeptPrisms* kept;
   DEVICE_METHOD int size() const { return near; }
-  DEVICE_METHOD bool has_prisms(int i) const { return i >= from && m.cand_type()[near_cand[i]] == TYPE_HFIELD; }
-  DEVICE_METHOD Pair pair(int i) const { return pair_of(m, near_cand[i], geom_xpos, geom_xmat); }
-  DEVICE_METHOD real margin(int i) const { return detection_margin(m, near_cand[i]); }
+  DEVICE_METHOD int cand(int i) const { return near_at(m, near_cand, i); }
+  DEVICE_METHOD bool has_prisms(int i) const { return i >= from && m.cand_type()[cand(i)] == TYPE_HFIELD; }
+  DEVICE_METHOD Pair pair(int i) const { return pair_of(m, cand(i), geom_xpos, geom_xmat); }
+  DEVICE_METHOD real margin(int i) const { return detection_margin(m, cand(i)); }
   DEVICE_METHOD void take(int, int, const Contact& contact) const {
     if (KEEPS_PRISMS) kept->put(contact);
   }
   DEVICE_METHOD void end(int i, bool first, int number, const Contact* hit) const {
-    if (hit && hit->dist < m.cand_margin()[near_cand[i]]) *rows += rows_of(m, near_cand[i]);
-    if (first && i >= 0) numbers[i] = number;
+    if (hit && hit->dist < m.cand_margin()[cand(i)]) *rows += rows_of(m, cand(i));
+    if (first && i >= 0) put_near(m, numbers, i, number);
   }
 };
 
@@ -143,7 +144,8 @@ DEVICE int store_kept(const Model& m, const int* near_cand, const int* near_adr,
                       const ContactFields& out) {
   int number = 0;
   for (int i = 0; i < near; ++i) {
-    const int c = near_cand[i], first = near_adr[i], contacts = near_adr[i + 1] - first;
+    const int c = near_at(m, near_cand, i), first = near_at(m, near_adr, i);
+    const int contacts = near_at(m, near_adr, i + 1) - first;
     if (m.cand_type()[c] != TYPE_HFIELD) continue;
     if (number + contacts > m.nkeptprism()) return i;
     for (int k = 0; k < contacts; ++k) {
@@ -164,13 +166,15 @@ struct StoredFields {
   const real *geom_xpos, *geom_xmat;
   ContactFields out;
   DEVICE_METHOD int size() const { return near; }
+  DEVICE_METHOD int cand(int i) const { return near_at(m, near_cand, i); }
+  DEVICE_METHOD bool touches(int i) const { return near_at(m, near_adr, i + 1) != near_at(m, near_adr, i); }
   DEVICE_METHOD bool has_prisms(int i) const {
-    return i >= first && m.cand_type()[near_cand[i]] == TYPE_HFIELD && near_adr[i + 1] != near_adr[i];
+    return i >= first && m.cand_type()[cand(i)] == TYPE_HFIELD && touches(i);
   }
-  DEVICE_METHOD Pair pair(int i) const { return pair_of(m, near_cand[i], geom_xpos, geom_xmat); }
-  DEVICE_METHOD real margin(int i) const { return detection_margin(m, near_cand[i]); }
+  DEVICE_METHOD Pair pair(int i) const { return pair_of(m, cand(i), geom_xpos, geom_xmat); }
+  DEVICE_METHOD real margin(int i) const { return detection_margin(m, cand(i)); }
   DEVICE_METHOD void take(int i, int place, const Contact& contact) const {
-    out.put(near_adr[i] + place, &contact, 1, near_cand[i]);
+    out.put(near_at(m, near_adr, i) + place, &contact, 1, cand(i));
   }
   DEVICE_METHOD void end(int, bool, int, const Contact*) const {}
 };

@@ -16,9 +16,10 @@ DEVICE int number_contacts(const Model& m, const int* near_cand, const int* pris
     const int place = already + lane_sum_of_key(i, hit, &total, &first);
     const int number = already + total < MAX_HFIELD ? already + total : MAX_HFIELD;
     const bool taken = hit && place < MAX_HFIELD;
-    if (taken && prism_contact[KEPT_REALS * k] < m.cand_margin()[near_cand[i]]) rows += rows_of(m, near_cand[i]);
+    const int c = taken ? near_at(m, near_cand, i) : 0;
+    if (taken && prism_contact[KEPT_REALS * k] < m.cand_margin()[c]) rows += rows_of(m, c);
     if (i >= 0) prism_place[k] = taken ? place : -1;
-    if (i >= 0 && first) near_adr[i] = number;
+    if (i >= 0 && first) put_near(m, near_adr, i, number);
     open = prism_of[2 * last];
     before = lane_most(i == open ? number : 0);
     lane_sync();

@@ -2,7 +2,7 @@
 // `part` is the number of the prism.
 DEVICE void prism_depth(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* near_cand,
                         const int* prism_of, const int* prism_queue, real* prism_simplex, real* polytope, int part) {
-  const Pair p = pair_of(m, near_cand[prism_of[2 * part]], geom_xpos, geom_xmat);
+  const Pair p = pair_of(m, near_at(m, near_cand, prism_of[2 * part]), geom_xpos, geom_xmat);
   Patch f;
   real vert[PRISM_REALS];
   listed_prism(p, prism_of[2 * part + 1], f, vert);

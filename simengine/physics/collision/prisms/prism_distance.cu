@@ -6,7 +6,7 @@ DEVICE void prism_distance(const Model& m, const real* geom_xpos, const real* ge
   const SearchQueue queue = {prism_queue, m.nprism(), n};
   const int listed = prism_tally[0];
   ROLLED for (int k = part + parts * lane(); k < listed; k += parts * LANES) {
-    const int c = near_cand[prism_of[2 * k]];
+    const int c = near_at(m, near_cand, prism_of[2 * k]);
     const Pair p = pair_of(m, c, geom_xpos, geom_xmat);
     const real margin = detection_margin(m, c);
     Patch f;

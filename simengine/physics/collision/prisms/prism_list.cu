@@ -79,7 +79,7 @@ DEVICE void prism_list(const Model& m, const real* geom_xpos, const real* geom_x
     Above own;
     const int k = base + lane();
     // the lanes that have such a pair, the lowest first, list its prisms with all others
-    int left = k < near && find_ground(m, near_cand[k], geom_xpos, geom_xmat, own) ? LANES - lane() : 0;
+    int left = k < near && find_ground(m, near_at(m, near_cand, k), geom_xpos, geom_xmat, own) ? LANES - lane() : 0;
     ROLLED for (int most = lane_most(left); most && end == near; most = lane_most(left)) {
       if (left == most) {
         shared = own;

@@ -9,7 +9,7 @@ DEVICE void prism_store(const Model& m, const real* geom_xpos, const real* geom_
     const int i = prism_of[2 * k];
     Contact contact;
     take_kept(prism_contact + KEPT_REALS * k, 0, &contact, 1);
-    out.put(near_adr[i] + prism_place[k], &contact, 1, near_cand[i]);
+    out.put(near_at(m, near_adr, i) + prism_place[k], &contact, 1, near_at(m, near_cand, i));
   }
   const int near = pair_tally[0], unlisted = prism_tally[1];
   if (unlisted < near) {

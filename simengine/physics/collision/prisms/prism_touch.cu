@@ -9,7 +9,7 @@ typedef AllLanes PrismLanes;
 DEVICE void prism_touch(const Model& m, const real* geom_xpos, const real* geom_xmat, const int* near_cand,
                         const int* prism_of, const real* prism_simplex, const int* prism_queue, int* prism_state,
                         real* prism_contact, int part) {
-  const int c = near_cand[prism_of[2 * part]];
+  const int c = near_at(m, near_cand, prism_of[2 * part]);
   const Pair p = pair_of(m, c, geom_xpos, geom_xmat);
   Patch f;
   real vert[PRISM_REALS], normal[3];
