@@ -14,6 +14,7 @@ from functools import cached_property
 from math import prod
 
 from simengine.kernels.placing import ScratchItem, ScratchPlan, place_items
+from simengine.model.blocks import branch_words
 from simengine.model.clusters import bit_words
 from simengine.model.table import resolve
 from simengine.physics.stage import Dims, Stage
@@ -28,11 +29,6 @@ from simengine.state.island_fields import (
 
 _WARP = 32
 _MOST_BOUNDS = 256  # geoms whose bounding spheres lanes share, as in counting.cuh
-
-
-def branch_words(nv: int, entries: int, dofs: int) -> int:
-    """Words of BranchRows (branch_rows.cuh) for nv dofs, a number of entries, and lists of dofs of so many bytes."""
-    return entries + 5 * padded(nv) + padded(-(-dofs // 4))
 
 
 def factor_words(sizes: Mapping[str, int]) -> int:
@@ -269,12 +265,10 @@ class Kernel:
             joined = any("efc_J" in stage.reads for stage in self.stages)
             entries = sizes["njoined"] + padded(sizes["nv"]) if joined else sizes["nbranch"]
             hessian = branch_words(sizes["nv"], entries, sizes["njoineddof" if joined else "nbranchdof"])
-        of_trees = branch_words(sizes["nv"], sizes.get("nbranch", 0), sizes.get("nbranchdof", 0))
         extra = {
             "nvp": padded(sizes["nv"]),
             "nhessian": hessian,
             "npull": self._pull_words(nrow),
-            "nbranches": of_trees,
             "nfactor": factor_words(sizes),
             "nbounds": 4 * sizes["ngeom"] if sizes.get("ngeom", 0) <= _MOST_BOUNDS else 0,
             "nboxes": 6 * (sizes.get("ncluster", 0) - sizes.get("nstill", 0)),

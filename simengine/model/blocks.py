@@ -102,11 +102,17 @@ def branch_entries(parent: Sequence[int]) -> int:
     return int(((length[:-1] + 3) & ~3).sum())
 
 
+def branch_words(nv: int, entries: int, dofs: int) -> int:
+    """Words of BranchRows (branch_rows.cuh) for nv dofs, a number of entries, and lists of dofs of so many bytes."""
+    return entries + 5 * ((nv + 3) & ~3) + ((-(-dofs // 4) + 3) & ~3)
+
+
 def branch_sizes(mj: mujoco.MjModel, joined: Sequence[int]) -> dict[str, int]:
     """The sizes of matrices along the branches of the trees, and along those that rows join, given their parents."""
     tree = mj.dof_parentid.tolist()
     entries = {"nbranch": branch_entries(tree), "njoined": branch_entries(joined)}
-    return entries | {"nbranchdof": branch_dofs(tree, tree), "njoineddof": branch_dofs(joined, tree)}
+    dofs = {"nbranchdof": branch_dofs(tree, tree), "njoineddof": branch_dofs(joined, tree)}
+    return entries | dofs | {"nbranchword": branch_words(mj.nv, entries["nbranch"], dofs["nbranchdof"])}
 
 
 def branch_dofs(parent: Sequence[int], tree: Sequence[int]) -> int:

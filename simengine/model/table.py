@@ -32,7 +32,7 @@ SIZES: tuple[str, ...] = (
     *("npolytope",),
     *("ncluster", "nclustered", "nstill", "nmeeting", "nculled"),
     *("nlimit", "nmoment", "neq", "nfriction", "ntree"),
-    *("nblock", "nM", "nJ", "nwidest", "nbranch", "njoined", "nbranchdof", "njoineddof"),
+    *("nblock", "nM", "nJ", "nwidest", "nbranch", "njoined", "nbranchdof", "njoineddof", "nbranchword"),
     *("nJten", "nJpart", "npathgroup", "npiece", "nJmom"),
     *("nsensor", "nsensordata", "ndistance"),
     *("nhullvert", "nface", "nfacevert", "ncubecell", "ncubevert", "ncubepack"),

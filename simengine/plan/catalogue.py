@@ -16,6 +16,7 @@ from simengine.physics.collision.collision import (
 from simengine.physics.constraints.constraint import CONSTRAINT
 from simengine.physics.constraints.constraint_general import CONSTRAINT_GENERAL
 from simengine.physics.dynamics.unconstrained import UNCONSTRAINED
+from simengine.physics.integration.euler import EULER_FACTOR, EULER_FACTORED
 from simengine.physics.integration.implicitfast_diagonal import IMPLICITFAST_DIAGONAL
 from simengine.physics.kinematics.com_pos import COM_POS
 from simengine.physics.kinematics.guard import GUARD
@@ -242,6 +243,11 @@ def advance(integrator: str, solver: str) -> Kernel:
     fused = is_fused(integrator, solver)
     stages = (UNCONSTRAINED, *((INTEGRATORS[integrator],) if fused else ()))
     return Kernel(f"advance_{integrator if fused else 'forward'}", stages, direct=_CONTACTS)
+
+
+EULER_FACTOR_KERNEL = single(EULER_FACTOR)
+EULER_FACTORED_KERNEL = Kernel("euler_factored", (EULER_FACTORED,), preload=frozenset({"damped_branches"}))
+"""Euler's method in two kernels, of which the first runs beside the solver, for matrices along branches."""
 
 
 def integrate(integrator: str, solver: str) -> tuple[Kernel, ...]:

@@ -318,7 +318,15 @@ class Selection:
         if "sensordata" in self.wanted and self.model.senses("distance"):
             sensing = (*sensing, catalogue.SENSE_DISTANCE)
         factor = (catalogue.single(FACTOR_M),) if self._factors_apart else ()
-        return (*self._smooth(), *factor, *self.on_demand(), *sensing)
+        damped = (catalogue.EULER_FACTOR_KERNEL,) if self.factors_beside_solver else ()
+        return (*self._smooth(), *factor, *damped, *self.on_demand(), *sensing)
+
+    @property
+    def factors_beside_solver(self) -> bool:
+        """Whether the matrix of Euler's method is factored beside the solver, which few worlds leave room for."""
+        alone = self.integrator == "euler" and not catalogue.is_fused(self.integrator, self.model.solver)
+        few = self.spreads_searches and self.worlds <= SPREAD_WORLDS
+        return few and alone and self.branches and bool(self.model.opt_eulerdamp)
 
     @property
     def _factors_apart(self) -> bool:
@@ -423,6 +431,8 @@ class Selection:
         model = self.model
         if self.in_lanes and self.integrator == "implicitfast" and model.damps_single_dofs:
             return (catalogue.DIAGONAL_KERNEL,)
+        if self.factors_beside_solver:
+            return (catalogue.EULER_FACTORED_KERNEL,)
         by_blocks, whole = island_integrator, catalogue.integrate
         kernels = by_blocks(self.integrator) if model.has_islands else whole(self.integrator, model.solver)
         return tuple(map(integrator_in_tiles, kernels)) if self.tiles and integrates_in_tiles(model) else kernels

@@ -16,6 +16,7 @@ from simengine.model.model_table import ModelTable
 from simengine.model.pairs import FACE_CORNERS
 from simengine.physics.collision.collision import COLLISION_GENERAL, COLLISION_LIST, LIST_CULLED
 from simengine.physics.collision.prisms.prisms import PRISM_STAGES
+from simengine.physics.integration.euler import EULER_FACTOR, EULER_FACTORED
 from simengine.physics.islands.solve_large import SOLVE_LARGE
 from simengine.physics.stage import Form
 from simengine.plan import catalogue, contact_kernels
@@ -42,7 +43,8 @@ MATRIX_SIZES = tuple(range(36, 65, 4))
 
 _MOST_ROWS_OF_128_REGISTERS = 36  # with more, four blocks of 128 threads on a multiprocessor would spill
 
-_ALONG_BRANCHES = frozenset((SOLVE_NEWTON_UNILATERAL, SOLVE_NEWTON_GENERAL, EULER))
+_SOLVERS_ALONG_BRANCHES = (SOLVE_NEWTON_UNILATERAL, SOLVE_NEWTON_GENERAL)
+_ALONG_BRANCHES = frozenset((*_SOLVERS_ALONG_BRANCHES, EULER, EULER_FACTOR, EULER_FACTORED))
 """Stages with matrices along branches, beside those that have a form for it."""
 
 _ROWS_ALONG_BRANCHES = frozenset({"efc_J", "efc_weight", "efc_D", "efc_aref", "efc_type", "efc_id", "efc_frictionloss"})
@@ -376,5 +378,6 @@ def with_branches() -> tuple[Kernel, ...]:
     solvers = (SOLVE_NEWTON_UNILATERAL.name, SOLVE_NEWTON_GENERAL.name)
     launched = (k for i, s in product(("", *INTEGRATORS), solvers) for k in catalogue.step_kernels(i, s))
     after = (catalogue.NOSLIP_KERNEL, NOSLIP_OF_PYRAMIDS, catalogue.single(ACCELERATION))
-    kernels = {k.name: k for k in (*launched, *after)}
+    beside = (catalogue.EULER_FACTOR_KERNEL, catalogue.EULER_FACTORED_KERNEL)
+    kernels = {k.name: k for k in (*launched, *after, *beside)}
     return tuple(variant for k in kernels.values() if (variant := along_branches(k)) != k)

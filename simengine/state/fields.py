@@ -234,6 +234,7 @@ _FIELDS: tuple[Field, ...] = (
     ),
     Field("efc_order", "int", (), "row", "PGS: rows by island, in the order of its latest sweep"),
     # solution
+    _b("damped_branches", "nbranchword", doc="factor of the inertia with implicit damping, see branch_rows.cuh"),
     _w("qacc", "nv", doc="acceleration [m/s^2, rad/s^2]; after an RK4 step the weighted mean that was integrated"),
     _w("qfrc_constraint", "nv", doc="constraint forces [N, N m]"),
     _w("solver_niter", doc="iterations of the solver", kind="int"),

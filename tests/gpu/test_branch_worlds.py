@@ -8,6 +8,7 @@ from simengine import Simulation, check_model, load_model
 from simengine.backends.host import HostBackend
 from simengine.model.model import Model
 from simengine.plan import step_plan
+from simengine.plan.selection import Selection
 from simengine.zoo import pile_xml
 from tests.gpu.compare import cuda_only, host_later, state_bits
 from tests.gpu.test_wide_worlds import snake
@@ -100,3 +101,24 @@ def test_worlds_along_branches_have_the_same_bits_under_every_executor(backend: 
         found.append(state_bits(sim))
         sim.close()
     assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", ["star", "humanoid"])
+def test_a_factor_that_is_made_beside_the_solver_gives_the_same_bits(
+    name: str, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether few worlds have it depends on their number."""
+    found, lists = [], []
+    for beside in (False, True):
+        monkeypatch.setattr(Selection, "factors_beside_solver", property(lambda self, b=beside: b and self.integrator))
+        model = load_model(MODELS["star on elliptic cones"] if name == "star" else humanoid_xml(72))
+        model.table.solve_by_islands(False)
+        with Simulation(model, 3, backend="host", executor="serial", dtype=dtype) as sim:
+            sim.step(60)
+            assert sim.schedule.counts()["nefc"] > 3
+            found.append(state_bits(sim))
+            lists.append(str(sim.schedule.plan()))
+    assert found[0] == found[1]
+    assert "only_euler_factor_branches" in lists[1]
+    assert "only_euler_factor_branches" not in lists[0]

@@ -26,6 +26,7 @@ from simengine.plan.contact_kernels import SEARCHES
 from simengine.plan.every_kernel import all_kernels
 from simengine.plan.stages import INTEGRATORS, SOLVERS, STAGES
 from simengine.plan.tiles import COUNTING_KERNELS, REST_KERNELS, TILED_KERNELS
+from simengine.plan.variants import with_branches
 from simengine.state.fields import FIELD, FIELDS, ROW_SPACES, entry_shape
 
 ALL = (*all_kernels(), *TILED_KERNELS, *COUNTING_KERNELS, *REST_KERNELS)
@@ -167,7 +168,7 @@ def test_every_field_has_a_writer_or_is_state() -> None:
         n
         for stage in (
             *STAGES,
-            *(s for k in SEARCHES for s in k.stages),
+            *(s for k in (*SEARCHES, *with_branches()) for s in k.stages),
             *PRISM_STAGES,
             *island_kernels.ISLAND_STAGES,
             *PAIR_STAGES,

@@ -212,11 +212,23 @@ def test_large_worlds_of_one_tree_have_matrices_along_branches_and_no_factor() -
     model, gpu = load_table(humanoid_xml(70, 'noslip_iterations="2"')), GpuOnPaper()
     plan = plan_step(model, 512, gpu, "float32", decide_issuing([model], gpu, "auto", "auto", {}), shards=1)
     kernels = plan.kernels(NOTHING)
-    others = {"noslip_pyramids_branches", "inertia_general_branches"}
+    others = {"noslip_pyramids_branches", "inertia_general_branches", "euler_factored_branches"}
     assert {k.name for k in kernels if k.solves_symmetric} == {k.name for k in kernels if k.along_branches} - others
     assert others <= {k.name for k in kernels}
     assert not any("qLD" in (*k.reads, *k.produced) for k in kernels)
     assert "only_factor_m" in {k.name for k in plan.kernels(frozenset({"qLD"}))}
+
+
+def test_the_matrix_of_euler_is_factored_beside_the_solver_of_few_worlds() -> None:
+    model, gpu = load_table(humanoid_xml(70)), GpuOnPaper()
+    issuing = decide_issuing([model], gpu, "auto", "auto", {})
+    few, many = (plan_step(model, worlds, gpu, "float32", issuing, shards=1) for worlds in (512, 513))
+    names = calls(few)
+    solvers = [i for i, name in enumerate(names) if "finish" in name]
+    assert names.index("only_euler_factor_branches") < min(solvers)
+    assert names.index("euler_factored_branches") > max(solvers)
+    assert "only_euler_branches" in calls(many)
+    assert not [k for k in many.kernels(NOTHING) if "damped_branches" in k.produced]
 
 
 @pytest.mark.parametrize(("name", "wanted", "there"), [("ropes", (), False), ("ropes", ("site_xmat",), True)])

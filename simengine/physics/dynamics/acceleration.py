@@ -29,7 +29,7 @@ ACCELERATION_BRANCHES = replace(
     form=Form.BRANCHES,
     of=("acceleration",),
     reads=(*ACCELERATION.reads[:-1], "qM"),
-    scratch=(*ACCELERATION.scratch, ("branches", ("nbranches",))),
+    scratch=(*ACCELERATION.scratch, ("branches", ("nbranchword",))),
     symmetric=True,
     jax="",
 )

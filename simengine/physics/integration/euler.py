@@ -1,5 +1,7 @@
 """Semi-implicit Euler integration."""
 
+from dataclasses import replace
+
 from simengine.physics.stage import Stage
 
 EULER = Stage(
@@ -10,4 +12,23 @@ EULER = Stage(
     symmetric=True,
     flops=120,
     jax="euler_jax:euler",
+)
+
+EULER_FACTOR = Stage(
+    name="euler_factor",
+    reads=("qM",),
+    writes=("damped_branches",),
+    scratch=(("right", ("nv",)), ("branches", ("nbranchword",))),
+    symmetric=True,
+    flops=100,
+)
+
+EULER_FACTORED = replace(
+    EULER,
+    name="euler_factored",
+    reads=("damped_branches", *EULER.reads[1:]),
+    scratch=(("next_qvel", ("nv",)), ("next_qpos", ("nq",))),
+    symmetric=False,
+    flops=20,
+    jax="",
 )

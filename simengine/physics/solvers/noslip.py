@@ -24,7 +24,7 @@ NOSLIP_BRANCHES = replace(
     form=Form.BRANCHES,
     of=("noslip",),
     reads=tuple(name for name in NOSLIP.reads if name != "qLD"),
-    scratch=(*NOSLIP.scratch, ("branches", ("nbranches",))),
+    scratch=(*NOSLIP.scratch, ("branches", ("nbranchword",))),
     shares=(*NOSLIP.shares, "noslip"),
     jax="",
 )
