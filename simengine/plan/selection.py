@@ -363,6 +363,15 @@ class Selection:
         """
         return self.merged or self.branches or (self.eliminates and self.matrix_rows > 0)
 
+    @property
+    def moves_in_blocks(self) -> bool:
+        """Whether a block makes the inertia of each world, beside the blocks that find lengths of tendons.
+
+        A warp for each world would leave most of a GPU idle.
+        """
+        few = self.spreads_searches and self.worlds <= SPREAD_WORLDS
+        return few and self.branches and self.lengths_by_block
+
     def _smooth(self) -> tuple[Kernel, ...]:
         model = self.model
         if self.tiled and moves_in_tiles(model):
@@ -370,6 +379,10 @@ class Selection:
         before = (catalogue.ACTUATORS_BY_BLOCK,) if self.lengths_by_block else ()
         if self.moves_in_three and not model.has_adhesion:
             three = smooth_kernels.smooth_in_three(model.general_smooth, model.has_fluid, self.lengths_by_block)
+            if self.moves_in_blocks:
+                beside = not model.ngravcomp and "qfrc_gravcomp" not in self.wanted
+                forces = smooth_kernels.FORCES_BESIDE if beside else three[1]
+                three = (smooth_kernels.INERTIA_BY_BLOCK, forces, three[-1])
             return (*before, *(map(in_blocks_of_few, three) if model.has_islands else three))
         if self.lengths_by_block:
             return (*before, catalogue.SMOOTH_DRIVEN)

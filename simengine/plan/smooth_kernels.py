@@ -94,6 +94,19 @@ FORCES_GENERAL, FORCES_DRIVEN = (
     )
     for name, whole in (("forces_general", SMOOTH_GENERAL), ("forces_driven", SMOOTH_DRIVEN))
 )
+# Few worlds of many actuators have a block for the inertia, and forces that do not wait for those of the actuators.
+INERTIA_BY_BLOCK = replace(
+    INERTIA_GENERAL,
+    name="inertia_by_block",
+    stages=(CRB_GENERAL,),
+    own_lanes=LANES_OF_A_BLOCK,
+    min_blocks_per_multiprocessor=6,
+)
+FORCES_BESIDE = replace(
+    FORCES_GENERAL,
+    name="forces_beside",
+    stages=(COM_VEL, PASSIVE_GENERAL, TENDON_VELOCITY, TENDON_PASSIVE, FLUID_GENERAL, RNE),
+)
 SMOOTH_ADHESION = replace(
     SMOOTH_GENERAL,
     name="smooth_adhesion",
