@@ -1,4 +1,4 @@
-"""Shapes on a face of another, whose contacts need no search on a CPU, against MuJoCo's search."""
+"""Shapes on a face of another, whose contacts need no search, against MuJoCo's search."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ import numpy as np
 import pytest
 
 from simengine import Simulation, load_model
+from simengine.backends import select
+from simengine.plan import catalogue
 from tests.gpu.compare import to_host
+from tests.helpers.cuda_on_host.backend import FiberBackend
+from tests.helpers.cuda_on_host.resident import FiberResident
+from tests.stages.harness import Memory, arguments, call
+from tests.stages.harness_chain import single
 
 WEDGE = "-.05 -.04 0 .05 -.04 0 .05 .04 0 -.05 .04 0 -.05 -.04 .025 .05 -.04 .045 .05 .04 .045 -.05 .04 .025"
 OWNERS = {
@@ -69,6 +75,63 @@ def test_the_nearest_contact_is_as_far_as_in_mujoco(owner: str, other: str, dtyp
             if data.ncon:
                 assert abs(np.min(ours.dist) - data.contact.dist.min()) < tolerance, world
     assert touching > STATES // 2
+
+
+def contacts_of(mj: mujoco.MjModel, qpos: np.ndarray, backend: str) -> list[np.ndarray]:
+    """Distances, places and normals (contacts, 7) of each world."""
+    with Simulation(load_model(mj), len(qpos), backend=backend, dtype="float32") as sim:
+        sim.set_state(qpos=qpos)
+        sim.forward()
+        found = [sim.contacts(world) for world in range(len(qpos))]
+        frames = [np.asarray(c.frame).reshape(-1, 9)[:, :3] for c in found]
+        return [np.column_stack([c.dist, np.reshape(c.pos, (-1, 3)), f]) for c, f in zip(found, frames, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("owner", "other"), [*((o, k) for o in ("box", "cylinder") for k in OTHERS), ("cylinder", "box")]
+)
+def test_on_sides_and_caps_a_gpu_finds_the_contacts_of_a_cpu(
+    owner: str, other: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also their number and order, of shapes in any pose and of those that lie flat."""
+    monkeypatch.setitem(OTHERS, "box", 'type="box" size="0.02 0.03 0.025"')
+    monkeypatch.setitem(select._MAKERS, "cuda", FiberBackend)
+    mj = mujoco.MjModel.from_xml_string(model(owner, other))
+    lying = poses(5)[: STATES // 2]
+    lying[:, 2:] = np.column_stack([np.linspace(0.05, 0.062, len(lying)), np.ones((len(lying), 1)) * (1, 0, 0, 0)])
+    lying[:, 6] = np.linspace(-1, 1, len(lying))
+    qpos = np.concatenate([poses(4), lying])
+    wanted, found = (contacts_of(mj, qpos, backend) for backend in ("host", "cuda"))
+    assert sum(len(contacts) > 1 for contacts in wanted) > 9 or other == "ellipsoid"
+    for world, (one, ours) in enumerate(zip(wanted, found, strict=True)):
+        assert len(one) == len(ours), world
+        np.testing.assert_allclose(ours, one, atol=1e-4, err_msg=f"world {world}")
+
+
+TOWER = """<mujoco><worldbody><geom type="plane" size="2 2 0.1"/><replicate count="4" offset="0 0 0.1">
+  <body pos="0 0 0.05"><freejoint/><geom type="cylinder" size="0.1 0.05"/></body></replicate></worldbody></mujoco>"""
+
+
+def test_cylinders_in_a_tower_need_no_search_on_a_gpu() -> None:
+    """Each rests on the one below, or that on it, unless the lowest point is near the rims of both."""
+    mj, worlds = mujoco.MjModel.from_xml_string(TOWER), 40
+    rng = np.random.default_rng(2)
+    qpos = np.tile(mj.qpos0, (worlds, 1)).reshape(worlds, 4, 7)
+    qpos[:, :, :3] += rng.uniform(-1, 1, (worlds, 4, 3)) * (1e-2, 1e-2, 2e-5) - np.arange(4)[:, None] * (0, 0, 1e-4)
+    qpos[:, :, 4:] += rng.uniform(-1, 1, (worlds, 4, 3)) * 5e-4
+    memory = Memory(load_model(mj).table, "float32", worlds, 100 * worlds, 0)
+    memory.set({"qpos": qpos.reshape(worlds, -1), "world_status": np.zeros(worlds, np.int32)})
+    call(single("kinematics"), memory, arguments(single("kinematics"), memory))
+    away = FiberResident(memory)
+    for kernel in catalogue.SEARCHES[:2]:
+        values = arguments(kernel, memory, scalars={"parts": 1})
+        away.call(kernel, values, worlds_a_block=4, parts=1 + kernel.in_parts)
+    away.fetch()
+    assert (memory.own("pair_tally")[:, 1] == 3).all()
+    states, simplices = memory.own("search_state")[:, :3], memory.own("search_simplex").reshape(worlds, -1, 32)[:, :3]
+    resting = (states == 1) & (simplices[:, :, 31] > 1)
+    assert (states > 0).mean() > 0.9
+    assert resting.sum() > 0.9 * (states > 0).sum()
 
 
 def test_a_shape_deep_in_a_plate_near_its_rim_leaves_sideways() -> None:

@@ -83,7 +83,11 @@ def test_ellipsoids_that_overlap_by_less_than_their_balls_need_no_search_for_a_d
     dists = [dist for dist, _, _ in contacts_of("box", "host", "float64")]
     depths = np.array([-dist[0] if len(dist) else 0.0 for dist in dists])
     assert ((depths > 0) & (depths < BALL)).sum() > 5
-    np.testing.assert_array_equal(deep, depths > BALL)
+    assert not (deep & (depths <= BALL)).any()
+    # the others as deep are nearest to the side's plane, so that they rest on it however deep they are
+    on_side = memory.own("search_simplex").reshape(WORLDS, -1, 32)[:, 0, 31] > 1
+    np.testing.assert_array_equal(deep, (depths > BALL) & ~on_side)
+    assert deep.sum() > 3
     resting = searched & (memory.own("search_state")[:, 0] == CORES_REST)
     assert resting.sum() > 3
     assert (depths[resting] > 0).sum() > 3

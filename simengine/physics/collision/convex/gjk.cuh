@@ -67,9 +67,7 @@ DEVICE_CALL real gjk(const Difference& d, real balls, real most, Simplex& s, rea
   const Shape shape = shape_of_lane<Team>(d);
   real v[3], dir[3];
   s.around = false;
-#if !SIMENGINE_GPU
   s.face = 0;
-#endif
   *apart = !first_simplex<Team>(d, shape, balls, most, s);
   if (*apart) return 0;
   nearest<Team>(s, v);

@@ -120,9 +120,7 @@ DEVICE void simplex_around(const Difference& d, const real* n, Simplex& s) {
   real t[2][3], dir[3], w[3];
   tangents_of(n, t);
   s.around = false;
-#if !SIMENGINE_GPU
   s.face = 0;
-#endif
   for (int k = 0; k < 4; ++k) {
     const int which = k < 3 ? k : 2;
     if (k < 3 && k % lanes == 0) {

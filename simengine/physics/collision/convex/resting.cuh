@@ -1,6 +1,6 @@
 // A shape on a face of the other, found without a search on the host. A face is a side of a box, a cylinder's cap, or a
-// face of a mesh's hull, and its shape the owner. Let p be the point of the other shape farthest against the face's
-// normal n.
+// face of a mesh's hull, and its shape the owner. A GPU has sides and caps only (resting_on_sides.cuh). Let p be the
+// point of the other shape farthest against the face's normal n.
 //
 //     apart: if p is over the face, p and the point of the face under it are nearest to each other
 //     overlapping: if p is nearest to the face's plane among all planes of the owner, at a depth h, a ball of radius h
@@ -15,47 +15,12 @@
 #define FACES_TRIED 2      // of an owner
 #define FACE_UNEVEN 16     // units in the last place of the scale by which corners of a face may be off its plane
 
-// A face of an owner, in its frame.
-struct Face {
-  int number;               // among those of the owner; -1 if there is none
-  real normal[3], dist;     // unit normal, outward; distance of the plane from the centre [m]
-  int corner[3];            // vertices of the face, for flat parts
-};
-
-DEVICE bool is_box(const Shape& s) { return s.box[0] > 0 && !s.hull.nvert; }
-DEVICE bool has_caps(const Shape& s) { return s.round[0] > 0 && !(s.round[2] > 0) && s.box[2] > 0; }
 DEVICE int faces_of(const Model& m, const Shape& s) {
   return s.hull.nvert && s.geom >= 0 ? m.geom_facenum()[s.geom] : 0;
 }
 DEVICE bool has_faces(const Model& m, const Shape& s) {
   const int faces = faces_of(m, s);
   return is_box(s) || has_caps(s) || (faces > 0 && faces <= MOST_FACES);
-}
-
-// Whether a point is nearer to a cap's plane than to the side, or farther beyond it.
-DEVICE bool is_at_cap(const Shape& s, const real* at) {
-  const real beyond = s.round[0] + abs_(at[2]) - s.box[2];
-  return beyond >= 0 && at[0] * at[0] + at[1] * at[1] <= beyond * beyond;
-}
-
-// The side of a box, or the cap of a cylinder, whose plane is nearest to a point inside, or the farthest below one
-// outside.
-DEVICE Face side_at(const Shape& s, const real* at) {
-  Face f = {-1};
-  int axis = 2;
-  if (is_box(s)) {
-    for (int i = 0; i < 2; ++i) axis = abs_(at[i]) - s.box[i] > abs_(at[axis]) - s.box[axis] ? i : axis;
-  } else if (!is_at_cap(s, at)) {
-    return f;
-  }
-  const int upper = at[axis] >= 0;
-  f.number = 2 * axis + upper;
-  for (int i = 0; i < 3; ++i) f.normal[i] = i != axis ? R(0.0) : upper ? R(1.0) : R(-1.0);
-  f.dist = s.box[axis];
-  for (int k = 0; k < 3; ++k) {
-    f.corner[k] = upper << axis | (k == 1) << (axis + 1) % 3 | (k == 2) << (axis + 2) % 3;
-  }
-  return f;
 }
 
 // Distance of the plane of a hull's face from the centre.
@@ -118,13 +83,7 @@ DEVICE bool is_between_sides(const Model& m, const Shape& s, const Face& f, cons
 
 // Whether a point beyond the plane of a face is over the face.
 DEVICE bool is_over(const Model& m, const Shape& s, const Face& f, const real* at) {
-  if (is_box(s)) {
-    bool over = true;
-    for (int i = 0; i < 3; ++i) over &= i == f.number >> 1 || abs_(at[i]) <= s.box[i];
-    return over;
-  }
-  if (s.hull.nvert) return is_between_sides(m, s, f, at);
-  return at[0] * at[0] + at[1] * at[1] <= s.round[0] * s.round[0];
+  return s.hull.nvert ? is_between_sides(m, s, f, at) : is_over_side(s, f, at);
 }
 
 // Whether a ball around a point in a hull, up to the plane of a face, is inside the hull. What an uneven face is made
@@ -213,9 +172,6 @@ DEVICE int rests_on_prism(const Difference& d, real most, Simplex& s, real* norm
   return found;
 }
 
-// Whether a contact is at the only point at which a shape touches a face, or its others are looked for.
-DEVICE bool may_rest(const Difference& d, const Shape& other) { return d.several || is_strict(other); }
-
 // Look for a face of either shape on which the other one rests.
 DEVICE int rests(const Difference& d, real most, Simplex& s, real* normal) {
   s.face = 0;
@@ -226,14 +182,5 @@ DEVICE int rests(const Difference& d, real most, Simplex& s, real* normal) {
   if (may_rest(d, d.b)) found = rests_on(d, 0, most, s, normal);
   if (found == REST_UNKNOWN && may_rest(d, d.a)) found = rests_on(d, 1, most, s, normal);
   return found;
-}
-
-// The nearest points of the cores, or the ends of the way out of each other, where one rests on a face.
-DEVICE void resting_points(const Simplex& s, const real* normal, real* p1, real* p2) {
-  const real gap = s.weight[0];
-  for (int i = 0; i < 3; ++i) {
-    p1[i] = s.face == 1 ? fma_(-gap, normal[i], s.w[0][i]) : s.w[0][i];
-    p2[i] = s.face == 1 ? s.w[0][i] : fma_(gap, normal[i], s.w[0][i]);
-  }
 }
 #endif

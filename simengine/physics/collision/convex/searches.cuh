@@ -10,11 +10,9 @@
 // Of a simplex at a face, the vertices are stored in the place of directions, which are its normal.
 DEVICE void put_face(real* to, const Simplex& s) {
   for (int k = 0; k < 8; ++k) to[12 + k] = s.vertex[k >> 1][k & 1];
-  to[31] = 1 + s.face;
 }
 
 DEVICE void take_face(const real* from, Simplex& s) {
-  s.face = int(from[31]) - 1;
   for (int k = 0; k < 4; ++k) {
     s.used[k] = k < 3;
     for (int body = 0; body < 2; ++body) s.vertex[k][body] = int(from[12 + 2 * k + body]);
@@ -32,28 +30,28 @@ DEVICE void put_simplex(real* to, const Simplex& s, const real* normal) {
     to[24 + k] = s.weight[k];
   }
   for (int i = 0; i < 3; ++i) to[28 + i] = normal[i];
-  to[31] = s.around;
+  to[31] = s.face ? 1 + s.face : s.around;
 #if !SIMENGINE_GPU
   if (s.face) put_face(to, s);
 #endif
 }
 
-// EPA uses three points, even where a weight is zero or negative.
+// EPA uses three points, even where a weight is zero or negative. Of a simplex at a side all four have a direction.
 DEVICE void take_simplex(const real* from, bool deep, Simplex& s, real* normal) {
+  s.around = from[31] == 1;
+  s.face = from[31] > 1 ? int(from[31]) - 1 : 0;
   for (int k = 0; k < 4; ++k) {
     for (int i = 0; i < 3; ++i) {
       s.w[k][i] = from[3 * k + i];
       s.dir[k][i] = from[12 + 3 * k + i];
     }
     s.weight[k] = from[24 + k];
-    s.used[k] = deep ? k < 3 : s.weight[k] > 0;
+    s.used[k] = s.face || (deep ? k < 3 : s.weight[k] > 0);
     s.renew(k);
   }
   for (int i = 0; i < 3; ++i) normal[i] = from[28 + i];
-  s.around = from[31] == 1;
 #if !SIMENGINE_GPU
-  s.face = 0;
-  if (from[31] > 1) take_face(from, s);
+  if (s.face) take_face(from, s);
 #endif
 }
 

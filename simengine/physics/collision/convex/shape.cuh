@@ -138,20 +138,19 @@ DEVICE_CALL void support(const Shape& s, const real* dir, real* out) { support_h
 // The Minkowski difference A - B of two cores. The distance of the cores is its distance from the origin.
 struct Difference {
   Shape a, b;
-  real scale;  // the size of both cores as a length [m], for tolerances
+  real scale;    // the size of both cores as a length [m], for tolerances
+  bool several;  // whether all contacts are looked for
 #if !SIMENGINE_GPU
   const Model* model;  // null for shapes that are no geoms
-  bool several;        // whether all contacts are looked for
 #endif
 };
 
 DEVICE Difference difference_of(const Pair& p) {
   Difference d = {shape_of(*p.model, p.geom1, p.size1, p.pos1, p.mat1, p.pos1),
-                  shape_of(*p.model, p.geom2, p.size2, p.pos2, p.mat2, p.pos1), R(0.0)};
+                  shape_of(*p.model, p.geom2, p.size2, p.pos2, p.mat2, p.pos1), R(0.0), p.model->opt_multiccd() != 0};
   d.scale = extent(d.a) + extent(d.b);
 #if !SIMENGINE_GPU
   d.model = p.model;
-  d.several = p.model->opt_multiccd();
 #endif
   return d;
 }

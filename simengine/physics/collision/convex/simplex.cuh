@@ -29,9 +29,7 @@ struct Simplex {
   mutable int vertex[4][2];  // vertices of the flat parts of both shapes, once somebody asked for them; else -1
 #endif
   bool around;               // whether it is a tetrahedron around the origin, in which distance is 0
-#if !SIMENGINE_GPU
   int face;                  // 1 + the shape that has the face on which the other rests (resting.cuh); else 0
-#endif
 
   // Note that support point k is a new one, and which vertices it has, if that is known.
   DEVICE_METHOD void renew(int k, const int* vertices) const {
@@ -87,9 +85,7 @@ DEVICE Simplex simplex_of_lane(const Simplex& s, int from) {
     other.renew(k);
   }
   other.around = lane_get(real(s.around), from) != 0;
-#if !SIMENGINE_GPU
   other.face = 0;
-#endif
   return other;
 }
 

@@ -1,6 +1,6 @@
 // Two convex shapes of any type: GJK if their cores are apart, EPA if they overlap; see gjk.cuh and epa.cuh. A capsule
-// and a cylinder need no search, and on the host a shape on a face of the other needs none; see segment_cylinder.cuh
-// and resting.cuh.
+// and a cylinder need no search, and neither does a shape on a face of the other, which on a GPU is a side of a box or
+// a cap; see segment_cylinder.cuh and resting.cuh.
 
 #if REAL_IS_FLOAT
 #define AT_MARGIN (4 * REAL_EPS)  // relative to the scale: a distance this close to the margin is at the margin
@@ -42,16 +42,16 @@ DEVICE int find_distance(const Difference& d, real margin, Simplex& simplex, rea
 // The same, or the normal of a face on which one of the cores rests.
 template <typename Team>
 DEVICE int begin_search(const Difference& d, real margin, Simplex& simplex, real* normal) {
-#if !SIMENGINE_GPU
+  const real most = margin + d.a.radius + d.b.radius;
+#if SIMENGINE_GPU
+  real point[3], gap;
+  const int on_side = rests_on_side(d, most, normal, point, &gap);
+  if (on_side != REST_UNKNOWN) return on_side == REST_APART ? CORES_APART : CORES_REST;
+#endif
   if (!is_segment_cylinder(d)) {
-    const int found = rests(d, margin + d.a.radius + d.b.radius, simplex, normal);
+    const int found = rests(d, most, simplex, normal);
     if (found != REST_UNKNOWN) return found == REST_APART ? CORES_APART : CORES_NEAR;
   }
-#else
-  real point[3], gap;
-  const int found = rests_on_side(d, margin + d.a.radius + d.b.radius, normal, point, &gap);
-  if (found != REST_UNKNOWN) return found == REST_APART ? CORES_APART : CORES_REST;
-#endif
   return find_distance<Team>(d, margin, simplex, normal);
 }
 
@@ -88,14 +88,6 @@ DEVICE_CALL bool end_search(const Difference& d, const real* origin, real margin
     between_cores(d, origin, normal, p1, p2, cores - radii, out);
     return true;
   }
-#if !SIMENGINE_GPU
-  if (simplex.face) {
-    if (simplex.weight[0] - radii > margin) return false;
-    resting_points(simplex, normal, p1, p2);
-    between_cores(d, origin, normal, p1, p2, simplex.weight[0] - radii, out);
-    return true;
-  }
-#endif
 #if SIMENGINE_GPU
   real cores;
   if (round_contact(d, margin + radii, normal, p1, p2, &cores)) {
@@ -104,6 +96,12 @@ DEVICE_CALL bool end_search(const Difference& d, const real* origin, real margin
     return true;
   }
 #endif
+  if (simplex.face) {
+    if (simplex.weight[0] - radii > margin) return false;
+    resting_points(simplex, normal, p1, p2);
+    between_cores(d, origin, normal, p1, p2, simplex.weight[0] - radii, out);
+    return true;
+  }
   // (2) the exact normal
   const real h = exact_normal<Team>(d, simplex, normal, kinks);
   const real dist = -h - radii;

@@ -142,6 +142,7 @@ DEVICE void prism_shape(const Pair& p, Patch& f, real* vert) {
 #endif
   placed(a);
   f.d.scale = extent(a) + f.geom_scale;
+  f.d.several = false;
 #if !SIMENGINE_GPU
   a.hull.top = vert + 18;
   f.d.model = nullptr;
