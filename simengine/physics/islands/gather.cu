@@ -7,7 +7,10 @@ DEVICE void make_records(const Model& m, int islands, const int* island_size, co
                          int shard_size, int* island_index, int* island_record) {
   LANE_FOR(b, m.nblock()) island_index[b] = 0;  // also where there is no island
   lane_sync();
+  int present = 0;  // classes of the lane's islands, as bits
+  LANE_FOR(i, islands) present |= 1 << island_class(m, island_size[4 * i]);
   ROLLED for (int c = 0, base = 0; c < NUM_ISLAND_CLASSES; base += island_totals[c], ++c) {
+    if (!lane_any(present >> c & 1)) continue;
     const int start = base + island_adr[c * shard_size];
     sums_before(
         islands, [&](int i) { return int(island_class(m, island_size[4 * i]) == c); },
@@ -16,8 +19,9 @@ DEVICE void make_records(const Model& m, int islands, const int* island_size, co
         });
   }
   lane_sync();
-  const auto place = [&](int column, int word, bool large) {
-    const int start = island_adr[column * shard_size];
+  const int start[3] = {island_adr[COLUMN_ISLAND_M * shard_size], island_adr[COLUMN_ISLAND_H * shard_size],
+                        island_adr[COLUMN_ISLAND_J * shard_size]};  // loaded at once
+  const auto place = [&](int column, int start, int word, bool large) {
     sums_before(
         islands, [&](int i) { return island_pieces(m, column, island_size + 4 * i); },
         [&](int i, int before) {
@@ -26,9 +30,9 @@ DEVICE void make_records(const Model& m, int islands, const int* island_size, co
           }
         });
   };
-  place(COLUMN_ISLAND_M, 5, false);
-  place(COLUMN_ISLAND_H, 5, true);
-  place(COLUMN_ISLAND_J, 6, true);
+  place(COLUMN_ISLAND_M, start[0], 5, false);
+  if (lane_any(present >> LARGE_ISLANDS)) place(COLUMN_ISLAND_H, start[1], 5, true);
+  place(COLUMN_ISLAND_J, start[2], 6, true);
   LANE_FOR(i, islands) {
     int* record = island_record + ISLAND_RECORD * island_index[i];
     record[0] = world;
@@ -123,8 +127,28 @@ DEVICE void put_rows_of_lanes(const IslandRow& own, int number) {
 }
 #endif
 
+#if SIMENGINE_GPU
+#define MOST_OWN_WORDS 8  // of a row that a lane writes alone
+
+// Write the lane's own row, which is short: all its words are under way at once, and four of them are a store where the
+// number of words lets rows begin so.
+DEVICE void put_own_row(const IslandRow& own) {
+  real x[MOST_OWN_WORDS];
+  UNROLLED for (int j = 0; j < MOST_OWN_WORDS; ++j) x[j] = j < own.words ? own.word(j) : R(0.0);
+  if (own.words % 4 == 0) {
+    UNROLLED for (int j = 0; j < MOST_OWN_WORDS; j += 4) {
+      if (j < own.words) *reinterpret_cast<Vec4*>(own.to + j) = {x[j], x[j + 1], x[j + 2], x[j + 3]};
+    }
+  } else {
+    UNROLLED for (int j = 0; j < MOST_OWN_WORDS; ++j) {
+      if (j < own.words) own.to[j] = x[j];
+    }
+  }
+}
+#endif
+
 // Write rows 0 to `number` - 1, of which row_at(r) gives each, or one without words. The lanes of a warp share each
-// row, after each of them has found one: so neighbours write neighbouring words. Several short rows share a warp.
+// row, after each of them has found one: so neighbours write neighbouring words. A short row is the work of a lane.
 template <typename RowAt>
 DEVICE void put_rows(int number, RowAt row_at) {
 #if SIMENGINE_GPU
@@ -132,8 +156,8 @@ DEVICE void put_rows(int number, RowAt row_at) {
     const int r = base + warp_lane(), rest = number - base, rows = rest < WARP_LANES ? rest : WARP_LANES;
     const IslandRow none = {0, 0, 0, 0, 0, 0, 0}, own = r < number ? row_at(r) : none;
     const int most = most_of_warp(own.words);
-    if (most <= 8) {
-      put_rows_of_lanes<8>(own, rows);
+    if (most <= MOST_OWN_WORDS) {
+      put_own_row(own);
     } else if (most <= 16 && WARP_LANES > 16) {
       put_rows_of_lanes<(WARP_LANES > 16 ? 16 : WARP_LANES)>(own, rows);
     } else {
