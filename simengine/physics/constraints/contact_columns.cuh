@@ -36,15 +36,11 @@ DEVICE void contact_columns(const Model& m, int v, const real* contact, const re
     if (!moves(m, v, number[side])) continue;
     const real sign = side ? R(1.0) : R(-1.0);
     side_jacobian(v, contact + CONTACT_ARMS + 3 * side, cdof, column);
-    for (int i = 0; i < 3; ++i) {
-      linear[i] = fma_(sign, column[i], linear[i]);
-      angular[i] = fma_(sign, cdof[6 * v + i], angular[i]);
-    }
+    for (int i = 0; i < 3; ++i) linear[i] = fma_(sign, column[i], linear[i]);
+    for (int i = 0; i < 3 && dim > 3; ++i) angular[i] = fma_(sign, cdof[6 * v + i], angular[i]);
   }
-  for (int i = 0; i < 3; ++i) {
-    along[i] = dot3(contact + 3 * i, linear);
-    along[3 + i] = dot3(contact + 3 * i, angular);
-  }
+  for (int i = 0; i < 3; ++i) along[i] = dot3(contact + 3 * i, linear);
+  for (int i = 0; i < 3 && dim > 3; ++i) along[3 + i] = dot3(contact + 3 * i, angular);
   const bool pyramid = dim > 1 && !(HAS_CONES && m.opt_cone() == CONE_ELLIPTIC);
   if (!pyramid) out[0] = along[0];
   for (int i = 1; i < 6; ++i) {
