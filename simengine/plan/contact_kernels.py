@@ -30,7 +30,13 @@ from simengine.physics.collision.scan import SCAN
 from simengine.plan.stages import single
 
 SCAN_KERNEL = Kernel("scan", (SCAN,), unit="column")
-NARROW: dict[str, Kernel] = {name: Kernel(name, (stage,)) for name, stage in NARROWPHASE.items()}
+_BLOCKS_OF_CONVEX = 6
+"""Blocks of the narrowphase of convex pairs on a multiprocessor. It mostly stores contacts that counting has kept; a
+world's search of its own, for pairs beyond those, would have the registers of two."""
+NARROW: dict[str, Kernel] = {
+    name: Kernel(name, (stage,), min_blocks_per_multiprocessor=_BLOCKS_OF_CONVEX if name == "convex" else 1)
+    for name, stage in NARROWPHASE.items()
+}
 LIGHT = tuple(pair.name for pair in PAIRS if not pair.heavy)
 NARROW_IN_EIGHT: dict[str, Kernel] = {
     pair.name: replace(NARROW[pair.name], name=f"{pair.name}_in_eight", own_lanes=8)

@@ -153,8 +153,8 @@ DEVICE void take_kept(const real* kept, int search, Contact* out, int number) {
   }
 }
 
-// Entry i of a list of near pairs, near_cand or near_adr. It has 16 bits if all pairs and contacts that the model can have
-// are told by as many; then two entries share a word.
+// Entry i of a list of near pairs, near_cand or near_adr. It has 16 bits if all pairs and contacts that the model can
+// have are told by as many; then two entries share a word.
 DEVICE bool near_in_halves(const Model& m) { return m.nnear() < m.ncand(); }
 DEVICE int near_at(const Model& m, const int* list, int i) {
   return near_in_halves(m) ? reinterpret_cast<const unsigned short*>(list)[i] : list[i];
@@ -165,6 +165,27 @@ DEVICE void put_near(const Model& m, int* list, int i, int value) {
   } else {
     list[i] = value;
   }
+}
+
+// Store the contacts of pair c that were kept, from index `first` on. On a GPU all words are under way at once.
+DEVICE void store_kept(const real* kept, int search, const ContactFields& out, int first, int number, int c) {
+#if SIMENGINE_GPU
+  real words[MAX_CONVEX][KEPT_REALS];
+  UNROLLED for (int k = 0; k < MAX_CONVEX; ++k) {
+    const real* from = kept + KEPT_REALS * (search * MAX_CONVEX + k);
+    UNROLLED for (int i = 0; i < KEPT_REALS; ++i) words[k][i] = k < number ? from[i] : R(0.0);
+  }
+  UNROLLED for (int k = 0; k < MAX_CONVEX; ++k) {
+    if (k >= number) break;
+    Contact found;
+    take_kept(words[k], 0, &found, 1);
+    out.put(first + k, &found, 1, c);
+  }
+#else
+  Contact found[MAX_CONVEX];
+  take_kept(kept, search, found, number);
+  out.put(first, found, number, c);
+#endif
 }
 
 // Write the contacts of every touching pair of one type, at most MOST per pair, at the addresses from counting.

@@ -161,12 +161,12 @@ DEVICE void convex(const Model& m, const real* geom_xpos, const real* geom_xmat,
     const int i = search_near[k], c = near_at(m, near_cand, i);
     const int first = near_at(m, near_adr, i), number = near_at(m, near_adr, i + 1) - first;
     if (!number) continue;
-    Contact found[MAX_CONVEX];
     if (is_kept(m, k)) {
-      take_kept(kept_contact, k, found, number);
-    } else {
-      collide_convex(pair_of(m, c, geom_xpos, geom_xmat), detection_margin(m, c), found);
+      store_kept(kept_contact, k, out, first, number, c);
+      continue;
     }
+    Contact found[MAX_CONVEX];
+    collide_convex(pair_of(m, c, geom_xpos, geom_xmat), detection_margin(m, c), found);
     out.put(first, found, number, c);
   }
   lane_sync();
