@@ -48,8 +48,10 @@ def _cuda_entry(kernel: Kernel) -> str:
         far = "scratch_memory + size_t(slot) * (scratch_words + COLUMN_WORDS)"
         own = f"\n#if LANES > 32\n      {far}\n#else\n      {own}\n#endif\n  "
     least = kernel.min_blocks_per_multiprocessor
+    eight = kernel.min_blocks_of_eight_lanes
+    narrow = f"{least}" if eight is None else f"(LANES == 8 ? {eight} : {least})"
     threads = 128 * least if kernel.block_per_unit else 512  # on a multiprocessor, of units with more than a warp
-    blocks = f"{least}" if kernel.in_blocks else f"LANES > 32 ? {threads} / LANES : {least}"
+    blocks = f"{least}" if kernel.in_blocks else f"LANES > 32 ? {threads} / LANES : {narrow}"
     bounds = f"__launch_bounds__(LANES > 32 ? LANES : BLOCK, {blocks})"
     place = "blockIdx.x * blockDim.y + threadIdx.y"
     if kernel.on_islands:

@@ -70,6 +70,7 @@ class Kernel:
             numbers of a world.
         queued: from how many lines of the shard's queue of searches groups of lanes take what they work on; 0 for
             kernels that do not read it, whose groups have the unit of their place.
+        min_blocks_of_eight_lanes: `min_blocks_per_multiprocessor` where a unit has eight lanes; None if it is the same.
     """
 
     name: str
@@ -85,6 +86,7 @@ class Kernel:
     constants: tuple[tuple[str, int], ...] = ()
     tiled_from: int | None = None
     queued: int = 0
+    min_blocks_of_eight_lanes: int | None = None
 
     def __hash__(self) -> int:
         return hash(self.name)  # equal kernels have one name, and tables of kernels are asked very often

@@ -64,7 +64,7 @@ _SPREAD = frozenset((COLLISION, CONSTRAINT_BLOCKS, GATHER))
 
 _THREADS_BY_BLOCK = 512  # on a multiprocessor, so that each has 128 registers
 
-_BLOCKS = {CONSTRAINT_BLOCKS: 5, GATHER: 8}
+_BLOCKS = {CONSTRAINT_BLOCKS: 6, GATHER: 8}
 """How many blocks of 128 threads a multiprocessor should hold of stages that would take more registers otherwise."""
 
 
@@ -97,7 +97,9 @@ def _single(stage: Stage) -> Kernel:
 
 
 def _over_islands(stage: Stage) -> Kernel:
-    return Kernel(f"{stage.name}_islands", (stage,), unit="island", min_blocks_per_multiprocessor=6)
+    return Kernel(
+        f"{stage.name}_islands", (stage,), unit="island", min_blocks_per_multiprocessor=6, min_blocks_of_eight_lanes=8
+    )
 
 
 @cache
