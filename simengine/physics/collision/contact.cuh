@@ -205,5 +205,20 @@ DEVICE void fill_contacts(const Model& m, int type, const real* geom_xpos, const
   lane_sync();
 }
 
+// The same for a type whose contacts come one by one: Type::each(pair, margin, put) calls put(k, contact) for the k-th.
+// They are stored at once, since a GPU would have an array of them in memory.
+template <class Type>
+DEVICE void fill_one_by_one(const Model& m, int type, const real* geom_xpos, const real* geom_xmat,
+                            const int* near_cand, const int* near_adr, const int* pair_tally,
+                            const ContactFields& out) {
+  LANE_FOR(i, pair_tally[0]) {
+    const int c = near_cand[i], first = near_adr[i];
+    if (m.cand_type()[c] != type || near_adr[i + 1] == first) continue;
+    Type::each(pair_of(m, c, geom_xpos, geom_xmat), detection_margin(m, c),
+               [&](int k, const Contact& found) { out.put(first + k, &found, 1, c); });
+  }
+  lane_sync();
+}
+
 // Number of constraint rows per contact of candidate pair c.
 DEVICE int rows_of(const Model& m, int c) { return m.cand_rows()[c]; }
