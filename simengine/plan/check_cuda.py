@@ -16,6 +16,7 @@ from simengine.plan.every_kernel import all_kernels
 from simengine.plan.omissions import NOSLIP_OF_PYRAMIDS
 from simengine.plan.rows_apart import with_rows_apart
 from simengine.plan.stages import COLLISION_GENERAL
+from simengine.plan.trees import with_trees_apart
 from simengine.plan.variants import (
     HALF_WARP,
     with_branches,
@@ -49,6 +50,9 @@ def _every_build(args: argparse.Namespace) -> list[Job]:
     jobs += [(k, d, kernel_lanes(k, args.lanes[0]), args.arch[0]) for k in without_some_kinds() for d in args.dtype]
     jobs += [(with_rows_in_registers(d), d, 32, a) for d in args.dtype for a in args.arch]
     jobs += [(k, d, n, args.arch[0]) for k in with_inertia_eliminated() for d in args.dtype for n in args.lanes]
+    jobs += [
+        (k, d, kernel_lanes(k, n), args.arch[0]) for k in with_trees_apart() for d in args.dtype for n in args.lanes
+    ]
     jobs += [(with_rows_in_half_warps(d), d, HALF_WARP, a) for d in args.dtype for a in args.arch]
     jobs += [(NOSLIP_OF_PYRAMIDS, d, n, args.arch[0]) for d in args.dtype for n in args.lanes]
     jobs += [(k, d, 32, args.arch[0]) for k in with_branches() for d in args.dtype]

@@ -19,6 +19,7 @@ from simengine.plan.selection import Selection, fields_needed
 from simengine.plan.stages import INTEGRATORS, SOLVERS, UNCONSTRAINED
 from simengine.plan.stored_rows import stored_beyond
 from simengine.plan.tiles import in_tiles
+from simengine.plan.trees import by_trees
 from simengine.plan.variants import (
     along_branches,
     by_warps,
@@ -218,6 +219,7 @@ def _in_variant(selection: Selection, item: Launch | Await) -> Launch | Await:
     rows = (selection.matrix_rows, selection.dual_rows, selection.branches)
     kinds = {"prisms": selection.spreads_prisms, "eliminates": selection.eliminates}
     chosen = variant_for(selection.model, kernel, *rows, **kinds)
+    chosen = by_trees(chosen) if selection.parts_trees else chosen
     return item._replace(kernel=by_block(chosen) if selection.spreads_islands else chosen)
 
 

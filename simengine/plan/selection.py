@@ -23,6 +23,7 @@ from simengine.plan.tiles import (
     solves_in_tiles,
     tiled_position,
 )
+from simengine.plan.trees import has_separate_trees
 from simengine.plan.variants import HALF_WARP, WARPS_OF_MANY_ROWS, WARPS_OF_MORE_ROWS, keeps_factor
 from simengine.state.fields import FIELD, NUM_CLASSES, ROW_CLASSES, SENSED, entry_shape
 
@@ -343,6 +344,11 @@ class Selection:
         """Whether lanes eliminate the inertia in registers, where nobody but the acceleration reads a factor of it."""
         fits = self.in_lanes and not self.model.has_islands and self.model.nv <= LANE_CLASSES[-1]
         return (fits or self.matrix_rows > 0) and not keeps_factor(self.model)
+
+    @property
+    def parts_trees(self) -> bool:
+        """Whether lanes solve the systems of trees side by side where no row couples them."""
+        return self.in_lanes and has_separate_trees(self.model)
 
     @property
     def spreads_islands(self) -> bool:

@@ -15,11 +15,17 @@ DEVICE void acceleration_wide(const Model& m, const real* qfrc_applied, const re
 #elif ONE_ROW_A_LANE
   const int i = lane(), n = m.nv();
   real h[LANES];
+#if DOF_RANGES
+  const DofRange range = range_of_tree(m);
+  range_load<LANES>(h, range, qM, n);
+  const real solved = range_solve<LANES>(h, i < n ? qacc_smooth[i] : R(0.0), range, m.column);
+#else
   // by symmetry a lane reads a column, so that neighbouring lanes read neighbouring words
 #pragma unroll
   for (int j = 0; j < LANES; ++j) h[j] = i < n && j < n ? qM[j * n + i] : R(0.0);
   reg_pad(h, n);
   const real solved = reg_solve(h, i < n ? qacc_smooth[i] : R(0.0), n, m.column);
+#endif
   lane_sync();
   if (i < n) qacc_smooth[i] = solved;
   lane_sync();

@@ -23,6 +23,9 @@ DEVICE void euler(const Model& m, const real* qM, const real* qfrc_smooth, const
     solve_damped(m, next_qvel, qM, m.dof_damping(), h, force, hessian, nv);
 #else
     SymRows M;
+#if DOF_RANGES
+    M.range = range_of_tree(m);
+#endif
     sym_load(&M, qM, nv);
 #ifdef BRANCH_ROWS
     M.branches = branches_of_trees(m, hessian);

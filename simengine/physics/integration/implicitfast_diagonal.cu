@@ -92,6 +92,9 @@ DEVICE void implicitfast_diagonal(const Model& m, const real* qM, const real* qf
   lane_sync();
   // (2) acceleration with the forces at the end of the step: (M - h D) a = all forces
   SymRows M;
+#if DOF_RANGES
+  M.range = range_of_tree(m);
+#endif
   sym_load(&M, qM, nv);
   solve_with_rows(m, next_qvel, M, damping, h, 0, qM, 0, qM, qM, force, (real*)0, R(0.0), hessian, nv);
   if (any_alone(m)) solve_free_bodies(m, moving, qM, damping, force, maps, drift, matrices, next_qvel);

@@ -159,7 +159,11 @@ DEVICE void lu_solve(real* x, real* A, int n) {
 
 // out = A x; x is padded with zeros to a multiple of four.
 DEVICE void sym_mul(const SymRows& A, const real* x, real* out, int n) {
-#if ONE_ROW_A_LANE
+#if ONE_ROW_A_LANE && DOF_RANGES
+  const real product = range_mul<LANES>(A.row, A.range, x);
+  if (lane() < n) out[lane()] = product;
+  return;
+#elif ONE_ROW_A_LANE
   if (REGISTERS_FIT(n)) {
     real sum = 0;
 #pragma unroll
@@ -195,7 +199,11 @@ DEVICE void sym_mul(const SymRows& A, const real* x, real* out, int n) {
     // consecutive lanes read consecutive words; a single lane reads along the row, which is the same by symmetry
     const real* entry = A.memory + (LANES > 1 ? i : i * n);
     real sum = 0;
+#if DOF_RANGES
+    OVERLAPPED for (int j = A.range.begin; j < A.range.end; ++j) sum = fma_(entry[j * n], x[j], sum);
+#else
     for (int j = 0; j < n; ++j) sum = fma_(entry[LANES > 1 ? j * n : j], x[j], sum);
+#endif
     out[i] = sum;
   }
 }
@@ -293,7 +301,9 @@ DEVICE_CALL real solve_by_loops(real* column, real* x, const real* A, const real
 DEVICE real solve_with_rows(const Model& m, real* x, const SymRows& A, const real* d, real scale, int nrow,
                             const real* J, int stride, const real* D, const real* residual, const real* b,
                             real* gradient, real floor, real* H, int n) {
-#if ONE_ROW_A_LANE
+#if ONE_ROW_A_LANE && DOF_RANGES
+  return range_solve_with_rows(m, x, A, d, scale, nrow, J, stride, D, residual, b, gradient, floor, n);
+#elif ONE_ROW_A_LANE
   if (REGISTERS_FIT(n)) {
     const int i = lane();
     real h[LANES];

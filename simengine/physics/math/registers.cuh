@@ -28,6 +28,9 @@ DEVICE Vec4 broadcast4(const real* p) { return *reinterpret_cast<const Vec4*>(p)
 
 struct SymRows {
   const real* memory;
+#if DOF_RANGES
+  DofRange range;  // to be set before the rows are loaded
+#endif
   alignas(16) real row[LANES];
 };
 
@@ -35,6 +38,10 @@ DEVICE void sym_load(SymRows* rows, const real* A, int n) {
   const int i = lane();
   rows->memory = A;
   if (!REGISTERS_FIT(n)) return;
+#if DOF_RANGES
+  range_load<LANES>(rows->row, rows->range, A, n);
+  return;
+#endif
 #pragma unroll
   for (int j = 0; j < LANES; ++j) rows->row[j] = i < n && j < n ? A[i * n + j] : R(0.0);
 }
@@ -51,6 +58,9 @@ DEVICE void sym_set_aside(SymRows* rows) {
 // Where one warp of several has a row in each lane, or the group is no larger than a warp.
 #if SIMENGINE_GPU && (LANES <= 32 || defined(SOLVER_WARPS)) && !defined(MATRIX_ROWS) && !defined(BRANCH_ROWS)
 #define ROW_LANES WARP_LANES
+// Place of an entry in a lower triangle, row by row.
+DEVICE int in_triangle(int row, int column) { return row * (row + 1) / 2 + column; }
+
 // Rotate the row by four words: the first four become the last.
 DEVICE void reg_turn(real* h) {
   const real first[4] = {h[0], h[1], h[2], h[3]};
@@ -167,6 +177,9 @@ DEVICE void reg_pad(real* h, int n) {
 
 struct SymRows {
   const real* memory;
+#if DOF_RANGES
+  DofRange range;
+#endif
 #ifdef BRANCH_ROWS
   BranchRows branches;
 #endif

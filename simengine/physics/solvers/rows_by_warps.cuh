@@ -113,9 +113,6 @@ DEVICE void sum_squares(const Model& m, const Rows& rows, const real* weight, in
   }
 }
 
-// Place of an entry in a lower triangle, row by row.
-DEVICE int in_triangle(int row, int column) { return row * (row + 1) / 2 + column; }
-
 // x = (M + J' W J)^-1 b. The first warp solves, with one row of the matrix in each lane. H is scratch for a triangle.
 DEVICE void solve_by_warps(const Model& m, const Rows& rows, real* x, const real* M, const real* weight, const real* b,
                            real* H) {

@@ -132,11 +132,17 @@ DEVICE void solve_weighted(const Model& m, const Rows& rows, real* x, const SymR
   if (REGISTERS_FIT(n)) {
     const int i = lane();
     real h[LANES];
+#if DOF_RANGES
+    range_take<LANES>(h, M.range, M.row);
+    range_add_weighted(m, rows, M.range, weight, h);
+    const real solved = range_solve<LANES>(h, i < n ? b[i] : R(0.0), M.range, m.column);
+#else
 #pragma unroll
     for (int j = 0; j < LANES; ++j) h[j] = M.row[j];
     reg_add_weighted(m, rows, weight, h);
     reg_pad(h, n);
     const real solved = reg_solve(h, i < n ? b[i] : R(0.0), n, m.column);
+#endif
     lane_sync();
     if (i < n) x[i] = solved;
     lane_sync();
@@ -144,6 +150,12 @@ DEVICE void solve_weighted(const Model& m, const Rows& rows, real* x, const SymR
   }
 #endif
 #ifdef SOLVER_WARPS
+#if DOF_RANGES && !HAS_CONES
+  if (4 * M.range.fours <= RANGE_WORDS) {
+    solve_ranges_as_warps(m, rows, x, M, weight, b, H);
+    return;
+  }
+#endif
   solve_by_warps(m, rows, x, M.memory, weight, b, H);
 #else
   solve_weighted_by_loops(m, rows, x, M.memory, weight, b, H);
@@ -225,6 +237,9 @@ DEVICE void solve_newton_general(const Model& m, const int* nefc, const real* qM
   const real scale = reciprocal_(m.stat_meaninertia()[0] * (nv > 1 ? nv : 1));
   const real smallest = divide_(max_(m.opt_tolerance()[0], REAL_EPS), scale);
   SymRows M;
+#if DOF_RANGES
+  M.range = range_of_dof(m, rows.n, efc_J, m.nvp());
+#endif
   sym_load(&M, qM, nv);
   sym_set_aside(&M);
 #ifdef BRANCH_ROWS

@@ -126,6 +126,9 @@ DEVICE void solve_newton_unilateral(const Model& m, const int* nefc, const real*
   const real scale = reciprocal_(m.stat_meaninertia()[0] * (nv > 1 ? nv : 1));
   const real tolerance = max_(m.opt_tolerance()[0], REAL_EPS), smallest = divide_(tolerance, scale);
   SymRows M;
+#if DOF_RANGES
+  M.range = range_of_dof(m, n, efc_J, stride);
+#endif
   sym_load(&M, qM, nv);
   sym_set_aside(&M);
 #ifdef BRANCH_ROWS
