@@ -16,18 +16,37 @@ DEVICE real range_mul(const real* h, const DofRange& range, const real* x) {
   return sum;
 }
 
-// h += c times the window of a row of J.
+// h += c times the window of a row of J, and then d times that of another.
 template <int WORDS>
-DEVICE void range_add(real* h, const DofRange& range, real c, const real* row) {
+DEVICE void range_add_two(real* h, const DofRange& range, real c, const real* row, real d, const real* other) {
 #pragma unroll
   for (int q = 0; q < WORDS; q += 4) {
     if (q < 4 * range.fours) {
-      const Vec4 four = broadcast4(row + range.base + q);
-      h[q] = fma_(c, four.x, h[q]);
-      h[q + 1] = fma_(c, four.y, h[q + 1]);
-      h[q + 2] = fma_(c, four.z, h[q + 2]);
-      h[q + 3] = fma_(c, four.w, h[q + 3]);
+      const Vec4 first = broadcast4(row + range.base + q), second = broadcast4(other + range.base + q);
+      h[q] = fma_(d, second.x, fma_(c, first.x, h[q]));
+      h[q + 1] = fma_(d, second.y, fma_(c, first.y, h[q + 1]));
+      h[q + 2] = fma_(d, second.z, fma_(c, first.z, h[q + 2]));
+      h[q + 3] = fma_(d, second.w, fma_(c, first.w, h[q + 3]));
     }
+  }
+}
+
+// Add rows of J to the lane's row of its range's matrix: those of a chunk of LANES rows from `first` on that are bits of
+// `left`, which differ between ranges, in their order. Row r is added entry(r, there) times, which all lanes ask for.
+// Where a range has none left, `there` is false, and the entry must be zero. A round adds two rows of each range, so that
+// their loads overlap.
+template <int WORDS, class Entry>
+DEVICE void add_rows_of_range(real* h, const DofRange& range, unsigned left, int first, const real* J, int stride,
+                              const Entry& entry) {
+  ROLLED while (lane_any(left != 0)) {
+    const bool one = left != 0;
+    const int r = first + (one ? lowest_bit(left) : 0);
+    left &= left - 1;
+    const bool two = left != 0;
+    const int other = two ? first + lowest_bit(left) : r;
+    left &= left - 1;
+    const real c = entry(r, one), d = entry(other, two);
+    range_add_two<WORDS>(h, range, c, J + r * stride, d, J + other * stride);
   }
 }
 
@@ -124,18 +143,6 @@ DEVICE real range_solve(real* h, real y, const DofRange& range, real* column) {
   return y;
 }
 
-// Add rows to the system of the lane's range: those of a chunk of LANES rows from `first` on that are bits of `left`,
-// which differ between ranges. Calls add(r, there) for row r; a lane whose rows are done has `there` false, and a row
-// that changes nothing. Rows of a range are in their order.
-template <class Add>
-DEVICE void each_row_of_range(unsigned left, int first, const Add& add) {
-  ROLLED while (lane_any(left != 0)) {
-    const int r = first + (left ? lowest_bit(left) : 0);
-    add(r, left != 0);
-    left &= left - 1;
-  }
-}
-
 #if ONE_ROW_A_LANE
 // solve_with_rows for ranges.
 DEVICE real range_solve_with_rows(const Model& m, real* x, const SymRows& A, const real* d, real scale, int nrow,
@@ -153,10 +160,11 @@ DEVICE real range_solve_with_rows(const Model& m, real* x, const SymRows& A, con
   ROLLED for (int first = 0; first < nrow; first += LANES) {
     const unsigned active = lane_ballot(first + i < nrow && residual[first + i] < 0);
     if (!active) continue;
-    each_row_of_range(active & rows_of_range(range, nrow, J, stride, first), first, [&](int r, bool there) {
+    const unsigned left = active & rows_of_range(range, nrow, J, stride, first);
+    add_rows_of_range<LANES>(h, range, left, first, J, stride, [&](int r, bool there) {
       const real c = there ? D[r] * J[r * stride + i] : R(0.0);
       right = fma_(-residual[r], c, right);
-      range_add<LANES>(h, range, c, J + r * stride);
+      return c;
     });
   }
   real norm = 0;

@@ -19,9 +19,8 @@ DEVICE void add_share_of_range(const Model& m, const Rows& rows, const DofRange&
     before += bit_count(all);
     const unsigned of_share = lane_ballot(own != 0 && number % SOLVER_WARPS == share);
     const unsigned of_range = rows_of_range(range, rows.n, rows.J, stride, first);
-    each_row_of_range(of_share & of_range, first, [&](int r, bool there) {
-      const real c = there && i < stride ? weight[r] * rows.J[r * stride + i] : R(0.0);
-      range_add<RANGE_WORDS>(sum, range, c, rows.J + r * stride);
+    add_rows_of_range<RANGE_WORDS>(sum, range, of_share & of_range, first, rows.J, stride, [&](int r, bool there) {
+      return there && i < stride ? weight[r] * rows.J[r * stride + i] : R(0.0);
     });
   }
   UNROLLED for (int j = 0; j < RANGE_WORDS; ++j) h[j] += sum[j];

@@ -16,24 +16,20 @@ DEVICE void range_add_weighted(const Model& m, const Rows& rows, const DofRange&
     ROLLED while (left) {
       const unsigned named_left = left & named;
       if (named >> lowest_bit(left) & 1u) {
-        m.column[i] = 0;
-        lane_sync();
-        if (own.weight != 0 && own.dof >= 0) m.column[own.dof] = own.weight;
-        lane_sync();
-        const real extra = m.column[i];
+        const real extra = named_weight(m, own);
 #pragma unroll
         for (int j = 0; j < LANES; ++j) h[j] += i == range.base + j ? extra : R(0.0);
-        lane_sync();
         left &= ~named;
         continue;
       }
       const unsigned now = named_left ? left & ((1u << lowest_bit(named_left)) - 1) : left;
       left &= ~now;
-      each_row_of_range(now & of_range, first, [&](int r, bool there) {
-        const int from = r - first, cone = lane_get_int(own.cone, from), dim = lane_get_int(own.dim, from);
+      add_rows_of_range<LANES>(h, range, now & of_range, first, rows.J, stride, [&](int r, bool there) {
         const real v = i < stride ? rows.J[r * stride + i] : R(0.0);
+#if HAS_CONES
+        const int from = r - first, cone = lane_get_int(own.cone, from), dim = lane_get_int(own.dim, from);
         real c = lane_get(own.weight, from) * v;
-        if (HAS_CONES && cone >= 0) {
+        if (cone >= 0) {
           const real *w = weight + MAX_CONE_ROWS * r, *column = rows.J + cone * stride + (i < stride ? i : 0);
           c = 0;
           UNROLLED for (int k = 0; k < MAX_CONE_ROWS; ++k) {
@@ -41,7 +37,10 @@ DEVICE void range_add_weighted(const Model& m, const Rows& rows, const DofRange&
           }
           c = i < stride ? c : R(0.0);
         }
-        range_add<LANES>(h, range, there ? c : R(0.0), rows.J + r * stride);
+#else
+        const real c = weight[r] * v;
+#endif
+        return there ? c : R(0.0);
       });
     }
   }
