@@ -24,6 +24,9 @@ struct Rows {
   int n;
   const int *type, *id, *address, *cand;  // address and cand: contact_efc_address and contact_cand
   const real *J, *D, *aref, *frictionloss;
+#if DOF_RANGES
+  unsigned spans;  // of the lane's rows, as in DofRange
+#endif
 #ifdef MATRIX_VECTORS
   const struct UnitRows* unit;        // see unit_rows.cuh; or null
   const struct ThreeRowCones* cones;  // see cone_rows.cuh; or null

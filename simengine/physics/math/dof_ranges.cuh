@@ -12,10 +12,11 @@
 
 // Of the range that has the lane's dof: its dofs, from `begin` to before `end`; the first column of its window; and the
 // width of all windows in fours. `rows` are the range's rows as bits, in chunks. `begins` are the first dofs of all
-// ranges as bits. A lane without a dof has a range of none.
+// ranges as bits. `spans` has the fours of columns that the lane's own row of each chunk spans: a byte for the first,
+// and one for that behind the last. A lane without a dof has a range of none.
 struct DofRange {
   int begin, end, base, fours;
-  unsigned rows[CHUNKS_OF_ROWS], begins;
+  unsigned rows[CHUNKS_OF_ROWS], begins, spans;
 };
 
 // Columns of row r of J that have entries, as bits.
@@ -64,6 +65,11 @@ DEVICE DofRange range_of_dof(const Model& m, int nrow, const real* J, int stride
   coupled = lane_or(coupled);
   const int tree = i < n ? m.dof_treeid()[i] : -1, before = i > 0 && i <= n ? m.dof_treeid()[i - 1] : -1;
   DofRange range;
+  range.spans = 0;
+  UNROLLED for (int c = 0; c < CHUNKS_OF_ROWS; ++c) {
+    if (!columns[c]) continue;
+    range.spans |= unsigned(lowest_bit(columns[c]) / 4 | (highest_bit(columns[c]) / 4 + 1) << 8) << 16 * c;
+  }
   range.begins = lane_ballot(tree != before && !(coupled >> i & 1));
   const unsigned upto = (2u << i) - 1, above = range.begins & ~upto;
   range.begins &= (n < 32 ? 1u << n : 0u) - 1;

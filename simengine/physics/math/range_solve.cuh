@@ -16,6 +16,21 @@ DEVICE real range_mul(const real* h, const DofRange& range, const real* x) {
   return sum;
 }
 
+// out[r] = row r of J times x, without the columns before its first entry and behind its last.
+DEVICE void rows_times_in_spans(unsigned spans, int nrow, const real* J, int stride, const real* x, real* out) {
+  LANE_FOR(r, nrow) {
+    const bool known = r < CHUNKS_OF_ROWS * LANES;
+    const int first = known ? spans & 255 : 0, end = known ? spans >> 8 & 255 : stride / 4;
+    spans >>= 16;
+    real sum = 0;
+    ROLLED for (int q = first; q < end; ++q) {
+      const Vec4 a = broadcast4(J + r * stride + 4 * q), b = broadcast4(x + 4 * q);
+      sum = fma_(a.w, b.w, fma_(a.z, b.z, fma_(a.y, b.y, fma_(a.x, b.x, sum))));
+    }
+    out[r] = sum;
+  }
+}
+
 // h += c times the window of a row of J, and then d times that of another.
 template <int WORDS>
 DEVICE void range_add_two(real* h, const DofRange& range, real c, const real* row, real d, const real* other) {

@@ -52,6 +52,10 @@ DEVICE void times_rows(const Model& m, const Rows& rows, const real* x, real* ou
   }
   return;
 #endif
+#if DOF_RANGES
+  rows_times_in_spans(rows.spans, rows.n, rows.J, m.nvp(), x, out);
+  return;
+#endif
   rows_times(rows.n, rows.J, m.nvp(), x, out);
 }
 

@@ -239,6 +239,7 @@ DEVICE void solve_newton_general(const Model& m, const int* nefc, const real* qM
   SymRows M;
 #if DOF_RANGES
   M.range = range_of_dof(m, rows.n, efc_J, m.nvp());
+  rows.spans = M.range.spans;
 #endif
   sym_load(&M, qM, nv);
   sym_set_aside(&M);
