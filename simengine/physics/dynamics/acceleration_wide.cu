@@ -18,7 +18,7 @@ DEVICE void acceleration_wide(const Model& m, const real* qfrc_applied, const re
 #if DOF_RANGES
   const DofRange range = range_of_tree(m);
   range_load<LANES>(h, range, qM, n);
-  const real solved = range_solve<LANES>(h, i < n ? qacc_smooth[i] : R(0.0), range, m.column);
+  const real solved = range_solve(h, i < n ? qacc_smooth[i] : R(0.0), range, m.column);
 #else
   // by symmetry a lane reads a column, so that neighbouring lanes read neighbouring words
 #pragma unroll

@@ -87,7 +87,7 @@ DEVICE void range_turn_back(real* h) {
 // column that is none of the range's dofs has no pivot. What lanes of another range have in its place changes nothing
 // but words beyond the range, which no pivot reads.
 template <int WORDS>
-DEVICE real range_solve(real* h, real y, const DofRange& range, real* column) {
+DEVICE real range_solve_of(real* h, real y, const DofRange& range, real* column) {
   const int i = lane(), words = 4 * range.fours;
   const real none = reciprocal_(REAL_MAX);
   real inverse = 0;
@@ -158,6 +158,16 @@ DEVICE real range_solve(real* h, real y, const DofRange& range, real* column) {
   return y;
 }
 
+#define NARROW_WORDS 16  // of a window whose words are turned in half of the time
+
+// The same, for an array with room for the widest window.
+DEVICE real range_solve(real* h, real y, const DofRange& range, real* column) {
+#if LANES > NARROW_WORDS
+  if (4 * range.fours <= NARROW_WORDS) return range_solve_of<NARROW_WORDS>(h, y, range, column);
+#endif
+  return range_solve_of<LANES>(h, y, range, column);
+}
+
 #if ONE_ROW_A_LANE
 // solve_with_rows for ranges.
 DEVICE real range_solve_with_rows(const Model& m, real* x, const SymRows& A, const real* d, real scale, int nrow,
@@ -188,7 +198,7 @@ DEVICE real range_solve_with_rows(const Model& m, real* x, const SymRows& A, con
     if (i < n) gradient[i] = right;
     if (norm < floor) return norm;
   }
-  const real solved = range_solve<LANES>(h, right, range, m.column);
+  const real solved = range_solve(h, right, range, m.column);
   lane_sync();
   if (i < n) x[i] = solved;
   lane_sync();

@@ -3,7 +3,7 @@
 #pragma once
 
 #if DOF_RANGES && defined(SOLVER_WARPS) && !HAS_CONES
-#define RANGE_WORDS 16  // of a window that leaves registers for a second one
+#define RANGE_WORDS NARROW_WORDS  // of a window that leaves registers for a second one
 
 // h += the sum over a share of the rows of the lane's range, which is added up by itself, as by squares.
 DEVICE void add_share_of_range(const Model& m, const Rows& rows, const DofRange& range, const real* weight, int share,
@@ -51,7 +51,7 @@ DEVICE void solve_ranges_as_warps(const Model& m, const Rows& rows, real* x, con
     add_share_of_range(m, rows, range, weight, share, h);
   }
   mirror_range(range, h, H);
-  const real solved = range_solve<RANGE_WORDS>(h, i < n ? b[i] : R(0.0), range, m.column);
+  const real solved = range_solve_of<RANGE_WORDS>(h, i < n ? b[i] : R(0.0), range, m.column);
   lane_sync();
   if (i < n) x[i] = solved;
   lane_sync();

@@ -135,7 +135,7 @@ DEVICE void solve_weighted(const Model& m, const Rows& rows, real* x, const SymR
 #if DOF_RANGES
     range_take<LANES>(h, M.range, M.row);
     range_add_weighted(m, rows, M.range, weight, h);
-    const real solved = range_solve<LANES>(h, i < n ? b[i] : R(0.0), M.range, m.column);
+    const real solved = range_solve(h, i < n ? b[i] : R(0.0), M.range, m.column);
 #else
 #pragma unroll
     for (int j = 0; j < LANES; ++j) h[j] = M.row[j];
