@@ -20,15 +20,15 @@ WORLDS = 4
 
 
 def scene(links: int, boxes: int, cone: str = "pyramidal", integrator: str = "Euler", rows: str = "all") -> str:
-    """An arm whose tip follows a target, above boxes that lie on a floor; with `rows` "pushing" it has none but limits.
+    """An arm whose tip follows a target, above boxes that lie on a floor.
 
     Args:
         links: links of the arm.
         boxes: boxes beside it, of which the first lies below its tip.
         cone, integrator: options of MuJoCo.
-        rows: "all", or "pushing" for rows that only push.
+        rows: "all"; "few" for contacts without friction; or "pushing" for rows that only push.
     """
-    friction = 'frictionloss=".05"' if rows == "all" else ""
+    friction, condim = "" if rows == "pushing" else 'frictionloss=".05"', {"all": 4, "few": 1, "pushing": 3}[rows]
     arm = "".join(
         f'<body pos=".1 0 0"><joint axis="0 {i % 2} {1 - i % 2}" range="-.4 .4" damping=".2" {friction}/>'
         '<geom type="capsule" size=".02" fromto="0 0 0 .1 0 0"/>'
@@ -36,16 +36,16 @@ def scene(links: int, boxes: int, cone: str = "pyramidal", integrator: str = "Eu
     )
     free = "".join(
         f'<body pos="{0.1 * links - 0.08 * i:.2f} {0.2 * (i > 0):.1f} .05"><freejoint/>'
-        '<geom type="box" size=".03 .03 .05" condim="4"/></body>'
+        f'<geom type="box" size=".03 .03 .05" condim="{condim}"/></body>'
         for i in range(boxes)
     )
     tip = f'<body name="tip" pos=".1 0 0"><geom size=".02" mass=".1"/></body>{"</body>" * (links + 1)}'
-    weld = '<equality><weld body1="tip" body2="target"/></equality>' if rows == "all" else ""
+    weld = "" if rows == "pushing" else '<equality><weld body1="tip" body2="target"/></equality>'
     return f"""
     <mujoco>
       <option cone="{cone}" integrator="{integrator}"/>
       <worldbody>
-        <geom type="plane" size="2 2 .1" condim="{4 if rows == "all" else 3}"/>
+        <geom type="plane" size="2 2 .1" condim="{condim}"/>
         <body name="target" mocap="true" pos="{0.1 * links + 0.2:.2f} 0 .12"/>
         <body pos="0 0 .12">{arm}{tip}
         {free}
@@ -55,7 +55,10 @@ def scene(links: int, boxes: int, cone: str = "pyramidal", integrator: str = "Eu
 
 
 CASES = {
-    "a row a lane": (7, 2, "pyramidal", "Euler", "all", 4),
+    "few rows": (7, 2, "pyramidal", "Euler", "few", 4),
+    "few rows of half a warp": (4, 2, "pyramidal", "Euler", "few", 4),
+    "few rows of cones": (7, 1, "elliptic", "Euler", "all", 4),
+    "one warp as two": (7, 2, "pyramidal", "Euler", "all", 4),
     "elliptic cones": (7, 2, "elliptic", "Euler", "all", 4),
     "two squares a lane": (11, 3, "pyramidal", "Euler", "all", 2),
     "rows that push": (5, 2, "pyramidal", "Euler", "pushing", 5),
