@@ -18,13 +18,15 @@ struct BlockOrder {
   BlockBits beside[MOST_FACTORED_BLOCKS];  // places of the blocks beside that of each place
   int first[MOST_FACTORED_BLOCKS + 1];     // number of each row's first block
   unsigned char place[MOST_FACTORED_BLOCKS], block[MOST_FACTORED_BLOCKS];
-  unsigned char rows[MOST_FACTORED_BLOCKS];     // of the round that begins at a place
+  unsigned char rows[MOST_FACTORED_BLOCKS];     // of the round that begins or ends at a place
   unsigned char column[MOST_BLOCKS_OF_FACTOR];  // place of each block's column
 
   // The number of the block in the row at `from` whose column is `to`, which is not before it.
   DEVICE_METHOD int at(int from, int to) const {
     return from == to ? first[from] : first[from] + 1 + count_bits(beside[from] & (bit_of(to) - 1));
   }
+  // Places `begin` to before `end` are a round.
+  DEVICE_METHOD void end_round(int begin, int end) { rows[begin] = rows[end - 1] = (unsigned char)(end - begin); }
 };
 
 // Bits of one lane of the warp, in all of them.
@@ -56,7 +58,7 @@ DEVICE void eliminate_in_order(BlockOrder* order, int n) {
     key = warp_most(key);
     const int block = 63 - (key & 63), neighbours = 63 - (key >> 6);
     if (place > begin && (key < 0 || neighbours > most)) {
-      if (warp_lane() == 0) order->rows[begin] = (unsigned char)(place - begin);
+      if (warp_lane() == 0) order->end_round(begin, place);
       begin = place;
       taken = 0;
       continue;
@@ -76,7 +78,7 @@ DEVICE void eliminate_in_order(BlockOrder* order, int n) {
     }
     ++place;
   }
-  if (warp_lane() == 0) order->rows[begin] = (unsigned char)(n - begin);
+  if (warp_lane() == 0) order->end_round(begin, n);
   warp_sync();
 }
 

@@ -170,30 +170,42 @@ DEVICE void factor_subtract(const BlockFactor& f, int k, int first, int beside, 
   }
 }
 
-// Backward substitution, by one warp: y becomes the solution. Lanes share the sum of each row of a block.
-DEVICE void factor_backward(const LargeIsland& s, const BlockFactor& f) {
+// Row k of the backward substitution, by one warp: y_k becomes the solution. Lanes share the sum of each row of a block.
+DEVICE void backward_row(const BlockFactor& f, int k) {
   constexpr int SHARES = WARP_LANES / FACTOR_SIDE;
   const int q = warp_lane() % FACTOR_SIDE, share = warp_lane() / FACTOR_SIDE;
-  ROLLED for (int k = s.nblock - 1; k >= 0; --k) {
-    const int first = f.order->first[k], beside = f.order->first[k + 1] - first - 1;
-    const real* U = f.row_of(first, 0);
-    real sum = 0, x[FACTOR_SIDE];
-    ROLLED for (int e = share; share < SHARES && e < beside; e += SHARES) {
-      const real *row = f.row_of(first + 1 + e, q), *y = f.y + FACTOR_SIDE * f.order->column[first + 1 + e];
-      UNROLLED for (int j = 0; j < FACTOR_SIDE; ++j) sum = fma_(row[j], y[j], sum);
-    }
-    real rest = f.y[FACTOR_SIDE * k + q];
-    UNROLLED for (int p = 0; p < SHARES; ++p) rest -= warp_get(sum, FACTOR_SIDE * p + q);
-    UNROLLED for (int r = 0; r < FACTOR_SIDE; ++r) x[r] = warp_get(rest, r);
-    UNROLLED for (int r = FACTOR_SIDE - 1; r >= 0; --r) {
-      x[r] *= U[FACTOR_SIDE * r + r];
-      UNROLLED for (int i = 0; i < r; ++i) x[i] = fma_(-U[FACTOR_SIDE * i + r], x[r], x[i]);
-    }
-    if (warp_lane() == 0) {
-      UNROLLED for (int r = 0; r < FACTOR_SIDE; ++r) f.y[FACTOR_SIDE * k + r] = x[r];
-    }
+  const int first = f.order->first[k], beside = f.order->first[k + 1] - first - 1;
+  const real* U = f.row_of(first, 0);
+  real sum = 0, x[FACTOR_SIDE];
+  ROLLED for (int e = share; share < SHARES && e < beside; e += SHARES) {
+    const real *row = f.row_of(first + 1 + e, q), *y = f.y + FACTOR_SIDE * f.order->column[first + 1 + e];
+    UNROLLED for (int j = 0; j < FACTOR_SIDE; ++j) sum = fma_(row[j], y[j], sum);
+  }
+  real rest = f.y[FACTOR_SIDE * k + q];
+  UNROLLED for (int p = 0; p < SHARES; ++p) rest -= warp_get(sum, FACTOR_SIDE * p + q);
+  UNROLLED for (int r = 0; r < FACTOR_SIDE; ++r) x[r] = warp_get(rest, r);
+  UNROLLED for (int r = FACTOR_SIDE - 1; r >= 0; --r) {
+    x[r] *= U[FACTOR_SIDE * r + r];
+    UNROLLED for (int i = 0; i < r; ++i) x[i] = fma_(-U[FACTOR_SIDE * i + r], x[r], x[i]);
+  }
+  if (warp_lane() == 0) {
+    UNROLLED for (int r = 0; r < FACTOR_SIDE; ++r) f.y[FACTOR_SIDE * k + r] = x[r];
+  }
+}
+
+// Backward substitution. Rows of a round do not need each other, so that a warp has each. Of rounds of one row that
+// follow each other, the first warp has all, and the others do not wait between them.
+DEVICE void factor_backward(const BlockFactor& f, int n) {
+  bool alone = true;
+  int rows;
+  ROLLED for (int end = n; end > 0; end -= rows) {
+    rows = f.order->rows[end - 1];
+    if (rows > 1 || !alone) lane_sync();
+    alone = rows == 1;
+    ROLLED for (int r = warp_index(); r < rows; r += LANES / WARP_LANES) backward_row(f, end - rows + r);
     warp_sync();
   }
+  lane_sync();
 }
 
 // Row k of the factor, and what it takes from other rows. All lanes have it, or those of a warp.
@@ -215,7 +227,8 @@ DEVICE void factor_row(const BlockFactor& f, int k, bool all) {
   factor_subtract(f, k, first, beside, number, lanes);
 }
 
-// All rows of the factor. A function of its own, in whose loops the solver's variables need no registers.
+// All rows of the factor, and both substitutions: y becomes the solution. A function of its own, in whose loops the
+// solver's variables need no registers.
 DEVICE_APART void factor_rows(real* block, real* y, BlockOrder* order, int n) {
   const BlockFactor f = {block, y, order};
   int rows;
@@ -225,13 +238,12 @@ DEVICE_APART void factor_rows(real* block, real* y, BlockOrder* order, int n) {
     ROLLED for (int r = first; r < rows; r += LANES / WARP_LANES) factor_row(f, k + r, rows == 1);
     lane_sync();
   }
+  factor_backward(f, n);
 }
 
 // x = inv(H) b, for H and y = b from factor_assemble; overwrites both.
 DEVICE void factor_solve(const LargeIsland& s, const BlockFactor& f, real* x) {
   factor_rows(f.block, f.y, f.order, s.nblock);
-  if (warp_index() == 0) factor_backward(s, f);
-  lane_sync();
   LANE_FOR(v, s.n) {
     const int b = s.dof_block[v];
     x[v] = f.y[FACTOR_SIDE * f.order->place[b] + v - s.blocks[BLOCK_WORDS * b + BLOCK_DOF]];
