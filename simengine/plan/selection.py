@@ -347,8 +347,11 @@ class Selection:
 
     @property
     def parts_trees(self) -> bool:
-        """Whether lanes solve the systems of trees side by side where no row couples them."""
-        return self.in_lanes and has_separate_trees(self.model)
+        """Whether lanes solve the systems of trees side by side where no row couples them.
+
+        Up to half a warp has too few columns to leave out for the look at the rows to pay.
+        """
+        return self.in_lanes and self.model.nv > HALF_WARP and has_separate_trees(self.model)
 
     @property
     def spreads_islands(self) -> bool:
