@@ -170,7 +170,8 @@ DEVICE void factor_subtract(const BlockFactor& f, int k, int first, int beside, 
   }
 }
 
-// Row k of the backward substitution, by one warp: y_k becomes the solution. Lanes share the sum of each row of a block.
+// Row k of the backward substitution, by one warp: y_k becomes the solution. Lanes share the sum of each row of a
+// block.
 DEVICE void backward_row(const BlockFactor& f, int k) {
   constexpr int SHARES = WARP_LANES / FACTOR_SIDE;
   const int q = warp_lane() % FACTOR_SIDE, share = warp_lane() / FACTOR_SIDE;

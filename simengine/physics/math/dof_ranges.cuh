@@ -1,9 +1,9 @@
 // Ranges of dofs that nothing couples with others: a robot, and each of the things that it does not touch. Kernels with
 // SEVERAL_TREES, a row of a matrix in each lane, solve the systems of all ranges side by side.
 //
-// A lane has only those columns of its row in registers where its range has entries: its window. All windows of a world
-// are as wide as the widest range needs, in columns by fours. Entries that the windows leave out are zeros, so that sums
-// have the same bits as without ranges.
+// A lane has only those columns of its row in registers where its range has entries: its window. All windows of a
+// world are as wide as the widest range needs, in columns by fours. Entries that the windows leave out are zeros, so
+// that sums have the same bits as without ranges.
 #pragma once
 
 #if defined(SEVERAL_TREES) && SIMENGINE_GPU && LANES <= 32

@@ -46,10 +46,10 @@ DEVICE void range_add_two(real* h, const DofRange& range, real c, const real* ro
   }
 }
 
-// Add rows of J to the lane's row of its range's matrix: those of a chunk of LANES rows from `first` on that are bits of
-// `left`, which differ between ranges, in their order. Row r is added entry(r, there) times, which all lanes ask for.
-// Where a range has none left, `there` is false, and the entry must be zero. A round adds two rows of each range, so that
-// their loads overlap.
+// Add rows of J to the lane's row of its range's matrix: those of a chunk of LANES rows from `first` on that are bits
+// of `left`, which differ between ranges, in their order. Row r is added entry(r, there) times, which all lanes ask
+// for. Where a range has none left, `there` is false, and the entry must be zero. A round adds two rows of each range,
+// so that their loads overlap.
 template <int WORDS, class Entry>
 DEVICE void add_rows_of_range(real* h, const DofRange& range, unsigned left, int first, const real* J, int stride,
                               const Entry& entry) {
