@@ -212,8 +212,8 @@ DEVICE void fill_one_by_one(const Model& m, int type, const real* geom_xpos, con
                             const int* near_cand, const int* near_adr, const int* pair_tally,
                             const ContactFields& out) {
   LANE_FOR(i, pair_tally[0]) {
-    const int c = near_cand[i], first = near_adr[i];
-    if (m.cand_type()[c] != type || near_adr[i + 1] == first) continue;
+    const int c = near_at(m, near_cand, i), first = near_at(m, near_adr, i);
+    if (m.cand_type()[c] != type || near_at(m, near_adr, i + 1) == first) continue;
     Type::each(pair_of(m, c, geom_xpos, geom_xmat), detection_margin(m, c),
                [&](int k, const Contact& found) { out.put(first + k, &found, 1, c); });
   }
