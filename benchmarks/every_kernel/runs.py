@@ -20,7 +20,8 @@ from simengine.kernels.step_kernel import step_kernel
 from simengine.model.pair_types import PAIR_TYPES
 from simengine.physics.stage import Stage
 from simengine.plan import catalogue
-from simengine.plan.evaluation import Launch, Listed, plan_evaluation
+from simengine.plan.evaluation import plan_evaluation
+from simengine.plan.launches import Launch, Listed
 from simengine.plan.selection import Selection
 from simengine.plan.stages import CONSTRAINT, INTEGRATORS, SOLVERS, STAGES, UNCONSTRAINED
 from simengine.state.fields import FIELDS, ROW_CLASSES

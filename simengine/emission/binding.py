@@ -9,7 +9,8 @@ from simengine.emission.calls import CallFactory
 from simengine.emission.sized import SizedCall
 from simengine.kernels.functions import Build
 from simengine.kernels.kernel import Kernel
-from simengine.plan.evaluation import Await, Count, Evaluation, Launch
+from simengine.plan.evaluation import Evaluation
+from simengine.plan.launches import Await, Count, Launch
 
 
 class BoundLaunch(NamedTuple):

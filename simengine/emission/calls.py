@@ -13,7 +13,8 @@ from simengine.kernels.cuda_build import kernel_lanes
 from simengine.kernels.functions import Build, KernelFunctions
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.placing import ScratchPlan
-from simengine.plan.evaluation import SIZE_CLASSES, Launch, Listed
+from simengine.plan.evaluation import SIZE_CLASSES
+from simengine.plan.launches import Launch, Listed
 from simengine.plan.scratch import class_bounds, column_words, global_words, works_in_global_memory
 from simengine.plan.selection import SPREAD_WORLDS
 from simengine.state.fields import (

@@ -11,7 +11,7 @@ from simengine.emission.store import GroupStore
 from simengine.kernels.step_codegen import scalars
 from simengine.kernels.step_kernel import StepKernel
 from simengine.plan.contact_kernels import SCAN_KERNEL
-from simengine.plan.evaluation import Launch
+from simengine.plan.launches import Launch
 from simengine.plan.stored_rows import NOTHING_STORED
 from simengine.state.fields import FIELD, entry_shape
 from simengine_scheduler import KernelCall

@@ -11,7 +11,7 @@ from simengine.backends.host_program import CallOp, CapacityOp, HostProgram, Rep
 from simengine.emission.binding import BoundAwait, BoundEvaluation, BoundLaunch
 from simengine.emission.calls import EmittedCall, Shard
 from simengine.emission.store import GroupStore
-from simengine.plan.evaluation import Count
+from simengine.plan.launches import Count
 from simengine_scheduler import HostLaunch, KernelCall
 from simengine_scheduler.core import Tag
 

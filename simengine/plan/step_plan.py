@@ -19,9 +19,10 @@ from simengine.physics.solvers.solve_newton_general import SOLVE_NEWTON_GENERAL
 from simengine.physics.solvers.solve_newton_unilateral import SOLVE_NEWTON_UNILATERAL
 from simengine.physics.solvers.solve_pgs import SOLVE_PGS
 from simengine.plan.contact_kernels import SCAN_KERNEL
-from simengine.plan.evaluation import Evaluation, Launch, plan_evaluation
+from simengine.plan.evaluation import Evaluation, plan_evaluation
 from simengine.plan.islands import most_dense_dofs
 from simengine.plan.issue import Issue, Issuing, waits_for_counts
+from simengine.plan.launches import Launch
 from simengine.plan.scratch import lanes_of_islands, lanes_of_world, scratch_plan, works_in_blocks
 from simengine.plan.selection import (
     FEWEST_ENTRIES_OF_A_BLOCK,

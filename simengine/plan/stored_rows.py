@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Set
-from typing import TYPE_CHECKING
 
 from simengine.kernels.kernel import Kernel
+from simengine.plan.launches import Launch
 from simengine.state.fields import CLASS_COLUMNS, FIELD, ROW_CLASSES, ROW_SPACES
-
-if TYPE_CHECKING:
-    from simengine.plan.evaluation import Launch
 
 NO_WORLD = 2**31 - 1
 """More rows than a world can have."""

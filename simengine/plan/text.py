@@ -8,8 +8,9 @@ from typing import Any
 
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.step_kernel import StepKernel
-from simengine.plan.evaluation import Await, Count, Evaluation, Launch
+from simengine.plan.evaluation import Evaluation
 from simengine.plan.issue import Issue
+from simengine.plan.launches import Await, Count, Launch
 from simengine.state.fields import TOTALS
 from simengine.state.island_fields import ISLAND_COLUMNS
 from simengine.state.pair_fields import PAIR_COLUMNS

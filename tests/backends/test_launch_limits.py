@@ -25,8 +25,8 @@ from simengine.model import ModelTable, clusters, load_table
 from simengine.model.clusters import MOST_WORDS
 from simengine.physics.islands.solve_large import SOLVE_LARGE
 from simengine.plan import contact_kernels
-from simengine.plan.evaluation import Launch
 from simengine.plan.islands import ISLAND_KERNELS
+from simengine.plan.launches import Launch
 from simengine.plan.scratch import class_bounds, column_words, lanes_of_islands, scratch_plan
 from simengine.state.island_fields import LARGE_ISLANDS
 from simengine_scheduler import KernelCall, Segments

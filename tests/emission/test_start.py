@@ -15,7 +15,8 @@ from simengine.model import load_table
 from simengine.plan import step_plan
 from simengine.plan.catalogue import POSITION
 from simengine.plan.contact_kernels import NARROW, SCAN_KERNEL
-from simengine.plan.evaluation import Launch, plan_evaluation
+from simengine.plan.evaluation import plan_evaluation
+from simengine.plan.launches import Launch
 from simengine.plan.scratch import scratch_plan
 from simengine.plan.step_plan import StepPlan
 from tests.emission.test_memory import GpuOnPaper

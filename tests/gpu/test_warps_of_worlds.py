@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simengine import Simulation, check_model, load_model
-from simengine.plan.evaluation import Launch
+from simengine.plan.launches import Launch
 from simengine.zoo import pile_xml
 from tests.gpu.compare import cuda_only, host_later, state_bits
 from tests.gpu.test_wide_worlds import snake

@@ -11,7 +11,8 @@ import simengine
 from simengine import load_model
 from simengine.backends.base import DUAL_ROWS, dual_rows_for
 from simengine.kernels.kernel import Kernel
-from simengine.plan.evaluation import Launch, plan_evaluation
+from simengine.plan.evaluation import plan_evaluation
+from simengine.plan.launches import Launch
 from simengine.plan.selection import Selection
 from simengine.plan.stages import SOLVE_PGS
 from simengine.plan.variants import HALF_WARP, with_rows_in_half_warps, with_rows_in_registers

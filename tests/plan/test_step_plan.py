@@ -11,10 +11,11 @@ from simengine import BackendError, Simulation
 from simengine.backends.host import HostBackend
 from simengine.model import ModelTable, load_table
 from simengine.physics.stage import Form
-from simengine.plan.evaluation import Await, Launch, only_for
+from simengine.plan.evaluation import only_for
 from simengine.plan.every_kernel import all_kernels
 from simengine.plan.islands import most_dense_dofs, most_islands
 from simengine.plan.issue import Issue, decide_issuing
+from simengine.plan.launches import Await, Launch
 from simengine.plan.scratch import scratch_plan, works_in_global_memory
 from simengine.plan.selection import FEW_WORLDS_BY_TWO_WARPS, MERGED_WORLDS
 from simengine.plan.step_plan import StepPlan, plan_step

@@ -1,7 +1,7 @@
 // Prefix sum of one column of counts over the worlds of a shard. Sums of contacts and rows become addresses; columns of
 // zeros and ones become lists of worlds. The unit of work is a column; on the GPU a whole block of threads shares it.
-// Two more columns add up the rows again, of the worlds alone that have more than row_beyond or jacobian_beyond of them:
-// the others have theirs in scratch, and need no room in that arena.
+// Two more columns add up the rows again, of the worlds alone that have more than row_beyond or jacobian_beyond of
+// them: the others have theirs in scratch, and need no room in that arena.
 
 #define SCAN_ITEMS 8  // consecutive worlds per lane and round
 
