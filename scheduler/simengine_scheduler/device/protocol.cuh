@@ -25,8 +25,8 @@
 // A merged list has one class. Its first block that runs is the window, and becomes a worker once it has admitted all
 // tasks. Two resident blocks are then enough, and no kernel waits for another.
 //
-// With a set of ready tasks (ready.cuh), blocks take tickets of any task that may run instead. Of a list whose waits the
-// host knows (known.cuh), no window finds them, and blocks take tickets of chains of tasks.
+// With a set of ready tasks (ready.cuh), blocks take tickets of any task that may run instead. Of a list whose waits
+// the host knows (known.cuh), no window finds them, and blocks take tickets of chains of tasks.
 //
 // The code is built for CUDA with 32 lanes, and for the host with one lane per thread, where sanitizers can check it.
 #pragma once

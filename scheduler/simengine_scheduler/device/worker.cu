@@ -1,7 +1,7 @@
 // The kernels of executor `device`: `reset`, `window`, and a worker for each resource class. For a worker the build
 // defines THREADS, BLOCKS (how many a multiprocessor must hold) and RUN_BODY(body, arguments, tile, memory), which runs
-// a tile. It defines WITH_WINDOW if one block of the worker is the window, ANY_READY if blocks take tickets of any ready
-// task, and KNOWN if the host knows what calls wait for.
+// a tile. It defines WITH_WINDOW if one block of the worker is the window, ANY_READY if blocks take tickets of any
+// ready task, and KNOWN if the host knows what calls wait for.
 #include "known.cuh"
 #include "ready.cuh"
 
@@ -33,8 +33,8 @@ static __device__ __forceinline__ void settle() {
   __syncthreads();
 }
 
-// Runs the tiles of a chain of calls, from a record that is being fetched to the first of two places on. The other place
-// is for the record that follows. False if all blocks stop.
+// Runs the tiles of a chain of calls, from a record that is being fetched to the first of two places on. The other
+// place is for the record that follows. False if all blocks stop.
 static __device__ __forceinline__ bool run_chain(const List& list, unsigned long long* const places, int first,
                                                  unsigned long long* const slots, char* const memory) {
   __shared__ int go;

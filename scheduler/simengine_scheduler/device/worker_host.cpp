@@ -78,8 +78,8 @@ struct Room {
 
 // Runs a list to its end, with `grids[c]` threads for class c, whose list is `lists[c]`, and at most `places` of them
 // at a time. Threads begin one after another, so that a class begins after all threads of the class before it. The
-// window has a thread of its own, with `window_bytes` of memory, unless the list is merged. There is none where these are
-// 0 bytes.
+// window has a thread of its own, with `window_bytes` of memory, unless the list is merged. There is none where these
+// are 0 bytes.
 extern "C" void run_list(const List* lists, const int* grids, int num_classes, const Body* const* bodies, int bytes,
                          int window_bytes, int merged, int places) {
   std::vector<std::thread> threads;

@@ -1,5 +1,5 @@
-// The worker of executor `device` for lists whose waits are known, with a thread of the host for each thread of a block.
-// It is built from worker.cu, as WORKER, and runs a list of one class with one block.
+// The worker of executor `device` for lists whose waits are known, with a thread of the host for each thread of a
+// block. It is built from worker.cu, as WORKER, and runs a list of one class with one block.
 #include <algorithm>
 #include <barrier>
 #include <thread>
