@@ -94,7 +94,7 @@ def _there(*patterns: str) -> tuple[str, ...]:
 
 
 PARTS: dict[str, tuple[tuple[str, ...], Callable[..., str]]] = {
-    "fuzz": (_there("fuzz_host*.json", "fuzz_cuda*.json", "fuzz_jax.json"), fuzz_figures),
+    "fuzz": (_there("fuzz_host*.json", "fuzz_cuda*.json", "fuzz_jax*.json"), fuzz_figures),
     "faults": (_there("faults_host.json", "faults_cuda.json"), fault_figures),
     "soak": (_there("soak_host.json", "soak_cuda.json"), soak_figures),
 }
