@@ -32,6 +32,7 @@ _LARGEST_FORCE_ACCELERATION = 0.25
 _HARDEST = {"float64": 1e8, "float32": 1e5}  # efc_D beyond which it is
 _FARTHEST = 1e6  # [m] of a com, beyond which it is, in float32: that holds its place to a tenth of a metre
 _PLACES = ("xpos", "xipos", "xanchor", "geom_xpos", "site_xpos")
+_IDLE = 1e-10  # acceleration per unit force below which an actuator moves nothing
 _REACH = 1.0  # [m] by which moved geoms may leave the boxes around them at most
 _BY_EDGES = 10  # vertices from which on MuJoCo searches along the edges of a hull, and not all vertices of the mesh
 _FLAT = 1e-6  # [m] by which a corner may be above a face
@@ -67,6 +68,8 @@ def without_comparison(mj: mujoco.MjModel) -> str:
         return "two slides of a body are not orthogonal, and MuJoCo takes them for orthogonal"
     if _has_rigid_path(mj):
         return "a path lies in a rigid body, and MuJoCo drops rows that are zero"
+    if _has_idle_muscle(mj):
+        return "a muscle moves nothing, and its force is its scale over the rounding of zero"
     return ""
 
 
@@ -138,6 +141,15 @@ def _has_rigid_path(mj: mujoco.MjModel) -> bool:
         if len(sites) and len(set(rigid[mj.site_bodyid[sites]].tolist())) == 1:
             return True
     return False
+
+
+def _has_idle_muscle(mj: mujoco.MjModel) -> bool:
+    """Whether the peak force of some muscle is its scale over an acceleration that is zero but for rounding, as that of
+    a crank whose sites belong to one rigid body."""
+    gain, bias = int(mujoco.mjtGain.mjGAIN_MUSCLE), int(mujoco.mjtBias.mjBIAS_MUSCLE)
+    scaled = (np.asarray(mj.actuator_gaintype) == gain) & (mj.actuator_gainprm[:, 2] < 0)
+    scaled |= (np.asarray(mj.actuator_biastype) == bias) & (mj.actuator_biasprm[:, 2] < 0)
+    return bool((scaled & (np.asarray(mj.actuator_acc0) < _IDLE)).any())
 
 
 def nudged(mj: mujoco.MjModel, size: float, turn: int) -> mujoco.MjModel:

@@ -171,3 +171,15 @@ def test_constraint_forces_that_cancel_but_for_their_rounding_are_left_out_in_fl
         changed = {**fields, "efc_force": part * fields["efc_force"], "qacc": np.ones(mj.nv)}
         evaluation = Evaluation(state, {**changed, "efc_aref": 0 * fields["efc_aref"]}, oracle.touched())
         assert (is_sane(evaluation, "float64"), is_sane(evaluation, "float32")) == (True, kept)
+
+
+@pytest.mark.parametrize(("joint", "left_out"), [("", True), ('<joint axis="0 1 0"/>', False)])
+def test_muscles_that_move_nothing_are_left_out_since_their_force_is_over_the_rounding_of_zero(
+    joint: str, left_out: bool
+) -> None:
+    mj = mujoco.MjModel.from_xml_string(f"""
+<mujoco><worldbody><body><joint axis="0 0 1"/><geom size="0.1"/><site name="s" pos="0.05 0 0.02" euler="20 30 10"/>
+  <body pos="0.3 0.1 0.2">{joint}<geom size="0.1"/><site name="c" pos="0.1 0.1 0.1"/></body></body></worldbody>
+  <actuator><muscle cranksite="c" slidersite="s" cranklength="0.6" lengthrange="-0.5 1.1"/></actuator></mujoco>""")
+    assert (mj.actuator_acc0[0] < 1e-10) == left_out
+    assert bool(without_comparison(mj)) == left_out
