@@ -46,7 +46,7 @@ EQUALITIES = (
 )
 NOSLIP_ON_CONES = "star with noslip on elliptic cones"
 MODELS = {
-    "snake": snake("", links=70),
+    "snake": snake("", links=66),  # from 70 on, rounding in float32 leads the solver
     "humanoid": humanoid_xml(72, 'integrator="implicitfast"'),
     "humanoid that only pushes": humanoid_xml(66, frictionloss=0),
     "humanoid in four evaluations": humanoid_xml(70, 'integrator="RK4"', frictionloss=0),
