@@ -139,6 +139,17 @@ def left_alone(stage: Stage, memory: Memory, name: str) -> np.ndarray:
     return mask
 
 
+def without_spare_half(memory: Memory, name: str) -> np.ndarray:
+    """An output, with zero in the half of a word that a list of near pairs leaves alone after an odd number of them."""
+    values = np.ascontiguousarray(memory.own(name))
+    if name in ("near_cand", "near_adr") and memory.model.nnear < memory.model.ncand:
+        values = values.copy()
+        entries = memory.own("pair_tally")[:, :1] + (name == "near_adr")
+        halves = values.view(np.uint16)
+        halves[np.arange(halves.shape[1]) == entries] = 0
+    return values
+
+
 SLOTS = PAIR_SLOTS[PAIR_TYPES.index("convex")]
 
 
@@ -214,11 +225,11 @@ def test_reads_and_writes_what_it_declares_and_nothing_else(name: str, dtype: st
     chosen = np.arange(other.num_worlds, dtype=np.int32)[:: 2 if kernel.unit == "world" else 1]
     run(stage, other, rk_stage, rows, chosen if kernel.unit == "world" else None)
     for field in outputs:
-        ours, theirs = other.own(field), whole.own(field)
+        ours, theirs = without_spare_half(other, field), without_spare_half(whole, field)
         ran = np.isin(world[field], chosen).reshape((-1,) + (1,) * (ours.ndim - 1))
         ran = np.broadcast_to(ran, ours.shape) & ~alone.get(field, np.zeros(ours.shape, bool))
         assert not changed(ours, theirs)[ran].any(), f"{field} of {stage.name} depends on what it must not"
-        assert not changed(ours, start[field])[~ran].any(), f"{field} changed in a world that did not run"
+        assert not changed(other.own(field), start[field])[~ran].any(), f"{field} changed in a world that did not run"
 
 
 def _worlds(memory: Memory, name: str) -> np.ndarray:
