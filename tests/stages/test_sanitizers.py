@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from simengine.model import load_table
-from simengine.plan import catalogue, contact_kernels
+from simengine.plan import catalogue, contact_kernels, smooth_kernels
 from simengine.plan.every_kernel import all_kernels
 from simengine.plan.islands import ISLAND_KERNELS
 from simengine.state.fields import FIELD
@@ -41,6 +41,7 @@ OF_LARGE_MODELS = (
     *(catalogue.POSES_SITES, catalogue.TENDONS_BY_BLOCK),
     *(contact_kernels.COUNTING_BY_WARP, contact_kernels.COUNTING_IN_EIGHT),
     *(catalogue.ACTUATORS_BY_BLOCK, catalogue.SMOOTH_DRIVEN, catalogue.FORCES_DRIVEN),
+    *(smooth_kernels.INERTIA_BY_BLOCK, smooth_kernels.FORCES_BESIDE),
 )
 """Kernels that take the place of others where a GPU has many tendons, actuators or pairs to work on."""
 
