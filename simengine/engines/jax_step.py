@@ -265,7 +265,8 @@ def _single_step(m: Any, state: State, ctrl: jax.Array) -> tuple[State, Fields]:
         step: Callable[..., Any] = implicit if m.opt_integrator == "implicit" else implicitfast
         of_velocity = (*placed, f["cinert"], f["cdof"], f["ten_J"], *driven)
         qpos, qvel = step(m, f["qM"], *forces, *of_velocity, state.qpos, state.qvel)
-    return _following(m, state, qpos, qvel, advance_activation(m, act, f["act_dot"]), f["qacc"]), f
+    act = advance_activation(m, act, f["act_dot"], f["actuator_length"])
+    return _following(m, state, qpos, qvel, act, f["qacc"]), f
 
 
 def _rk4_step(m: Any, state: State, ctrl: jax.Array) -> tuple[State, Fields]:
@@ -289,7 +290,8 @@ def _rk4_step(m: Any, state: State, ctrl: jax.Array) -> tuple[State, Fields]:
     (_, f, rate, qacc, act_dot), sensed = jax.lax.scan(evaluate, start, shares)
     f |= {name: values[0] for name, values in sensed.items()}
     qpos, qvel = rk4_point(m, qpos, qvel, rate, qacc, 1.0)
-    return _following(m, state, qpos, qvel, advance_activation(m, act, act_dot), f["qacc"]), f | {"qacc": qacc}
+    act = advance_activation(m, act, act_dot, f["actuator_length"])
+    return _following(m, state, qpos, qvel, act, f["qacc"]), f | {"qacc": qacc}
 
 
 def _activations(m: Any, state: State) -> jax.Array:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import jax
@@ -313,12 +313,12 @@ def rk4_by_numpy(model_name: str, memory: Memory, rk_stage: int) -> Fields:
 def activation_by_numpy(memory: Memory, rk_stage: int) -> Fields:
     """Activations of healthy worlds after one evaluation of a Runge-Kutta step."""
     model, h = memory.model, float(memory.model.opt_timestep)
-    f = {n: memory.own(n).astype(np.float64) for n in ("act", "rk_act", "rk_dact", "act_dot")}
+    f = {n: memory.own(n).astype(np.float64) for n in ("act", "rk_act", "rk_dact", "act_dot", "actuator_length")}
     start = f["act"] if rk_stage == 0 else f["rk_act"]
     rate = (0.0 if rk_stage == 0 else f["rk_dact"]) + WEIGHT[rk_stage] * f["act_dot"]
     act = start + REACH[min(rk_stage + 1, 3)] * h * f["act_dot"]
     if rk_stage == 3:
-        act = np.asarray(jax.vmap(lambda a, r: advance_activation(model, a, r))(start, rate))
+        act = np.asarray(jax.vmap(partial(advance_activation, model))(start, rate, f["actuator_length"]))
     return {"act": act, "rk_act": start, "rk_dact": rate}
 
 

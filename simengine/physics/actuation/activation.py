@@ -8,7 +8,7 @@ from simengine.physics.stage import Stage
 
 ACTIVATION = Stage(
     name="activation",
-    reads=("act_dot", "world_status"),
+    reads=("act_dot", "actuator_length", "world_status"),
     updates=("act", "rk_act", "rk_dact"),
     scalars=("rk_stage", "rk_last"),
     flops=5,

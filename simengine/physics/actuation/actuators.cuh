@@ -29,12 +29,19 @@ DEVICE real muscle_rate(const real* prm, real ctrl, real act) {
   return divide_(rise, max_(MJMINVAL, down + (up - down) * share));
 }
 
+// For a position servo on a spatial rotation: of the values that are full turns away from `value`, the one that is
+// nearest to `to`. For other actuators: the value.
+DEVICE real nearest_turn(const Model& m, int u, real value, real to) {
+  const real period = m.actuator_period()[u];
+  return period > 0 ? fma_(period, floor_(divide_(to - value, period) + R(0.5)), value) : value;
+}
+
 DEVICE real activation_rate(const Model& m, int u, real ctrl, real act) {
   const real* prm = m.actuator_dynprm() + 3 * u;
   switch (m.actuator_dyntype()[u]) {
     case DYN_INTEGRATOR: return ctrl;
     case DYN_MUSCLE: return muscle_rate(prm, ctrl, act);
-    default: return divide_(ctrl - act, max_(MJMINVAL, prm[0]));  // filter and filterexact
+    default: return divide_(nearest_turn(m, u, ctrl, act) - act, max_(MJMINVAL, prm[0]));  // filter and filterexact
   }
 }
 
@@ -97,15 +104,9 @@ struct ActuatorForce {
   real force, slope;  // force before clamping, and its derivative with respect to the actuator's velocity
 };
 
-// For a position servo on a spatial rotation: the length, modulo full turns, that is nearest to the servo's input.
-DEVICE real nearest_length(const Model& m, int u, real input, real length) {
-  const real period = m.actuator_period()[u];
-  return period > 0 ? fma_(period, floor_(divide_(input - length, period) + R(0.5)), length) : length;
-}
-
 // Force of actuator u for an input (its control or activation): gain * input + bias.
 DEVICE ActuatorForce force_of(const Model& m, int u, real input, real modulo_turns, real velocity) {
-  const real length = nearest_length(m, u, input, modulo_turns);
+  const real length = nearest_turn(m, u, modulo_turns, input);
   const real *gain = m.actuator_gainprm() + ACTUATOR_PRM * u, *bias = m.actuator_biasprm() + ACTUATOR_PRM * u;
   const int gaintype = m.actuator_gaintype()[u], biastype = m.actuator_biastype()[u];
   ActuatorForce out = {0, 0};

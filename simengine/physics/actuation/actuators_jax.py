@@ -44,7 +44,7 @@ def activation_rate(m: Any, ctrl: jax.Array, act: jax.Array) -> jax.Array:
     u = np.asarray(m.act_actuatorid)
     kind, prm = np.asarray(m.actuator_dyntype)[u], np.asarray(m.actuator_dynprm)[u]
     ctrl = ctrl[u]
-    rate = (ctrl - act) / const(np.maximum(MINVAL, prm[:, 0]), act)
+    rate = (_nearest_turn(m, u, ctrl, act) - act) / const(np.maximum(MINVAL, prm[:, 0]), act)
     rate = jnp.where(kind == DYN_INTEGRATOR, ctrl, rate)
     muscle = kind == DYN_MUSCLE
     return jnp.where(muscle, _muscle_rate(prm, ctrl, act), rate) if muscle.any() else rate
@@ -74,10 +74,14 @@ def next_activation(m: Any, act: jax.Array, act_dot: jax.Array) -> jax.Array:
     )
 
 
-def advance_activation(m: Any, act: jax.Array, act_dot: jax.Array) -> jax.Array:
-    """Activations (na,) at the end of a step; those of disabled actuators do not move."""
-    disabled = np.asarray(m.actuator_disabled, bool)[np.asarray(m.act_actuatorid)]
-    return jnp.where(disabled, act, next_activation(m, act, act_dot))
+def advance_activation(m: Any, act: jax.Array, act_dot: jax.Array, length: jax.Array) -> jax.Array:
+    """Activations (na,) at the end of a step; those of disabled actuators do not move.
+
+    Those of position servos on spatial rotations are at most half a turn from the actuator's length, of lengths (nu,).
+    """
+    u = np.asarray(m.act_actuatorid)
+    following = _nearest_turn(m, u, next_activation(m, act, act_dot), length[u])
+    return jnp.where(np.asarray(m.actuator_disabled, bool)[u], act, following)
 
 
 def actuator_input(m: Any, ctrl: jax.Array, act: jax.Array, act_dot: jax.Array) -> jax.Array:
@@ -97,7 +101,7 @@ def actuator_forces(m: Any, signal: jax.Array, length: jax.Array, velocity: jax.
 
     `implicit_jax` takes their derivative with respect to the velocity by `jax.jvp`.
     """
-    length = _nearest_length(m, signal, length)
+    length = _nearest_turn(m, np.arange(m.nu), length, signal)
     gain, bias = const(m.actuator_gainprm, length), const(m.actuator_biasprm, length)
     gaintype, biastype = np.asarray(m.actuator_gaintype), np.asarray(m.actuator_biastype)
     factor = jnp.where(gaintype == AFFINE, gain[:, 1] * length + gain[:, 2] * velocity, 0.0)
@@ -113,15 +117,19 @@ def actuator_forces(m: Any, signal: jax.Array, length: jax.Array, velocity: jax.
     return factor * signal + added
 
 
-def _nearest_length(m: Any, signal: jax.Array, length: jax.Array) -> jax.Array:
-    """Lengths (nu,); for position servos on spatial rotations, modulo full turns the nearest to the servo's signal."""
+def _nearest_turn(m: Any, u: np.ndarray, value: jax.Array, to: jax.Array) -> jax.Array:
+    """For position servos u (n,) on spatial rotations: full turns away from values (n,), what is nearest to `to`.
+
+    Values of other actuators stay.
+    """
     if not present(m.actuator_period).any():
-        return length
+        return value
     xp, period = tables(m.actuator_period)
+    period = period[..., u]
     turning = period > 0
-    period = const(xp.where(turning, period, 1.0), length)
-    turns = jnp.floor((signal - length) / period + 0.5)
-    return jnp.where(turning, length + period * jax.lax.stop_gradient(turns), length)
+    period = const(xp.where(turning, period, 1.0), value)
+    turns = jnp.floor((to - value) / period + 0.5)
+    return jnp.where(turning, value + period * jax.lax.stop_gradient(turns), value)
 
 
 def _muscle_length(m: Any, u: np.ndarray, prm: Any, length: jax.Array) -> tuple[jax.Array, Any]:
