@@ -9,8 +9,8 @@ The calls of each step are recorded, and issued again from the same memory by ea
 one stream, `graph` as a CUDA graph built for each batch, `taskflow` the same by `tf::cudaGraph`, `cudastf` as tasks on
 streams, and `cudastf-graph` as tasks of a graph. What must wait for what is given to `graph` and `taskflow`; CUDASTF
 infers it from what calls touch. A batch has the calls between two waits of the host. This project's executors run the
-same steps as they always do, with Python where it makes calls. All must leave the same bits. Controls of simulations
-stay as they are.
+same steps as they always do, with Python where it makes calls. All must leave the same bits. Calls that take
+structures, as those of robots do, are not recorded. Controls of simulations stay as they are.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from simengine_scheduler.study.specs import Spec
 from simengine_scheduler.study.workloads.base import Workload
 
 EXECUTORS = ("serial", "streams", "graph-cached", "auto")
-WORKLOADS = ("population", "products", "skipping", "clients", "ant:emission=stages", "asynchronous:worlds=16")
+WORKLOADS = ("population", "products", "clients", "skipping")
 
 
 def still(workload: Any) -> Workload:

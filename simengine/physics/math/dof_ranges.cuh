@@ -85,6 +85,7 @@ DEVICE DofRange range_of_dof(const Model& m, int nrow, const real* J, int stride
 
 // The same where no row does.
 DEVICE DofRange range_of_tree(const Model& m) { return range_of_dof(m, 0, (const real*)0, 0); }
+
 // The same range, of which a compiler does not know that it stays the same in a loop: it would keep all that follows
 // from it in registers.
 DEVICE DofRange made_anew(DofRange range) {
