@@ -180,6 +180,28 @@ def test_room_is_doubled_until_nothing_overflows(capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.usefixtures("peers")
+def test_an_engine_that_overflows_while_it_is_timed_makes_all_of_its_repeats_with_more_room(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Cramped.needed = 0
+    room = bench(capsys, "pile:mixed:2", "--peers", "cramped")["rows"][1]["room_rows"]
+    repeats = []
+
+    def crowded(self: Cramped, steps: int) -> float:
+        if steps == 20 and self._room == room:
+            repeats.append(self._room)
+            if len(repeats) == 2:
+                raise OverflowedError(f"room for {room} rows")
+        return Rollout.step(self, steps)
+
+    monkeypatch.setattr(Cramped, "step", crowded)
+    row = bench(capsys, "pile:mixed:2", "--peers", "cramped")["rows"][1]
+    assert len(repeats) == 2
+    assert row["room_rows"] == 2 * room
+    assert len(row["all_steps_per_s"]) == row["repeats"] == 2
+
+
+@pytest.mark.usefixtures("peers")
 def test_a_peer_without_pgs_changes_the_solver_of_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "ball.xml"
     file.write_text(BALL, encoding="utf-8")

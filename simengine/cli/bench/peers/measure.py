@@ -46,6 +46,13 @@ class _Running:
     error: str = ""
     agreement: Agreement | None = None
     about: Row = field(default_factory=dict)
+    enlargements: int = 0
+
+    def enlarge(self) -> bool:
+        """Double the room for contacts and rows. Returns whether it may still be prepared with it."""
+        self.enlargements += 1
+        self.problem = self.problem.with_room(2 * self.problem.contacts, 2 * self.problem.rows)
+        return self.enlargements < _ENLARGEMENTS
 
 
 def measure(problem: Problem, ours: MakeEngine, peers: Sequence[MakeEngine], effort: Effort) -> tuple[list[Row], Row]:
@@ -53,7 +60,8 @@ def measure(problem: Problem, ours: MakeEngine, peers: Sequence[MakeEngine], eff
 
     Every repeat of every engine starts from the same states, those in which simengine was after the warm-up. Engines
     take turns, so that a disturbance of the machine meets all of them. Steps are first made once without being timed,
-    while engines with limits are watched: where one overflows, its room is doubled and it is prepared anew.
+    while engines with limits are watched: where one overflows, its room is doubled and it is prepared anew. One that
+    overflows only later, since chaos takes it elsewhere, is prepared with more room and makes its repeats again.
 
     Accelerations are compared in those same states.
 
@@ -77,7 +85,7 @@ def measure(problem: Problem, ours: MakeEngine, peers: Sequence[MakeEngine], eff
     running = [first, *(_started(make(), warm, effort) for make in peers)]
     for _ in range(effort.repeats):
         for one in running:
-            _attempt(one, lambda one: one.times.append(_timed(one, warm.start)))
+            _attempt(one, lambda one: _repeat(one, warm.start, effort))
     for one in running:
         _attempt(one, _compared)
         one.engine.close()
@@ -94,27 +102,32 @@ def measure(problem: Problem, ours: MakeEngine, peers: Sequence[MakeEngine], eff
 
 
 def _started(engine: Engine, problem: Problem, effort: Effort) -> _Running:
-    """Prepare an engine and make its steps once, with more room until nothing overflows."""
     one = _Running(engine, problem, 0, 0.0)
-    for _ in range(_ENLARGEMENTS):
+    _prepare(one, effort)
+    return one
+
+
+def _prepare(one: _Running, effort: Effort) -> None:
+    """Prepare an engine and make its steps once, with more room until nothing overflows."""
+    while True:
         try:
             began = perf_counter()
-            engine.prepare(one.problem)
-            engine.step(_TRIED)
+            one.engine.prepare(one.problem)
+            one.engine.step(_TRIED)
             one.first_step_s = perf_counter() - began
-            engine.set_state(one.problem.start)
-            one.steps = _affordable(engine, effort)
+            one.engine.set_state(one.problem.start)
+            one.steps = _affordable(one.engine, effort)
             _watched(one)
         except OverflowedError as error:
             one.error = _said(error)
-            one.problem = one.problem.with_room(2 * one.problem.contacts, 2 * one.problem.rows)
+            if not one.enlarge():
+                return
         except Exception as error:  # an engine may refuse a model or fail in any way, which is its result
             one.error = _said(error)
-            return one
+            return
         else:
             one.error = ""
-            return one
-    return one
+            return
 
 
 def _affordable(engine: Engine, effort: Effort) -> int:
@@ -129,6 +142,19 @@ def _watched(one: _Running) -> None:
     one.engine.set_state(one.problem.start)
     for done in range(0, one.steps, _TRIED):
         one.engine.step(min(_TRIED, one.steps - done))
+
+
+def _repeat(one: _Running, start: State, effort: Effort) -> None:
+    """Time one repeat more; where the engine overflows, prepare it with more room and time all of its repeats again."""
+    repeats = len(one.times) + 1
+    while len(one.times) < repeats and not one.error:
+        try:
+            one.times.append(_timed(one, start))
+        except OverflowedError:
+            if not one.enlarge():
+                raise
+            one.times.clear()
+            _prepare(one, effort)
 
 
 def _timed(one: _Running, start: State) -> float:
