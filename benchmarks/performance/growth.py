@@ -12,12 +12,12 @@ from benchmarks.scaling import bend, exponents
 from .markdown import NONE, speed, table, three_digits
 from .results import RESULTS, Result, Row, load, origin
 
-SCALING, MEMORY, START = "scaling_h200", "memory_h200", "start_h200"
+SCALING, GPUS, MEMORY, START = "scaling_h200", "scaling_gpus_h200", "memory_h200", "start_h200"
 
 
 def growth() -> str:
     """The sections whose results are committed, each with its heading."""
-    return "\n\n".join(part for part in (*_scaling(), *_memory(), *_start()) if part)
+    return "\n\n".join(part for part in (*_scaling(), *_gpus(), *_memory(), *_start()) if part)
 
 
 def scaling_table(result: Result) -> str:
@@ -30,6 +30,22 @@ def scaling_table(result: Result) -> str:
         bent = bend(points)
         lines.append([curve, "; ".join(shown), NONE if bent is None else f"{bent:,.0f}"])
     return table(["curve", "size: us a step (exponent)", "bends at"], lines, words=2)
+
+
+def gpus_table(result: Result) -> str:
+    """The time of a step and the speed of all GPUs together, and the speed over that of one GPU."""
+    alone = {row["curve"]: row["steps_per_s"] for row in result["rows"] if row["value"] == 1}
+    lines = [
+        [
+            row["curve"],
+            f"{row['value']}",
+            three_digits(row["us_per_step"]),
+            speed(row["steps_per_s"]),
+            f"{row['steps_per_s'] / alone[row['curve']]:.2f}x",
+        ]
+        for row in result["rows"]
+    ]
+    return table(["curve", "GPUs", "us a step", "steps a second", "over one GPU"], lines, words=1)
 
 
 def memory_table(result: Result) -> str:
@@ -69,6 +85,18 @@ def _scaling() -> Iterator[str]:
         )
         yield scaling_table(load(SCALING))
         yield origin(SCALING)
+
+
+def _gpus() -> Iterator[str]:
+    if _there(GPUS):
+        yield "## Several GPUs"
+        yield (
+            "Each GPU has a process of its own, and all begin a repeat together. Where each GPU has the same number of "
+            "worlds, a\nstep of all takes as long as a step of one as long as nothing is shared. Where GPUs share a "
+            "number of worlds, the time\nfalls until a GPU has too few worlds to be full."
+        )
+        yield gpus_table(load(GPUS))
+        yield origin(GPUS)
 
 
 def _memory() -> Iterator[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import mujoco
 import pytest
 
-from benchmarks import memory, scaling, start
+from benchmarks import memory, scaling, scaling_gpus, start
 from benchmarks.performance import growth
 from benchmarks.performance.results import load
 from benchmarks.scaling_models import crowded_arm, furnished_room, hanging_chain, standing_table
@@ -102,3 +102,18 @@ def test_a_curve_is_measured_and_drawn(tmp_path: Path) -> None:
     rows = json.loads(found.read_text())["rows"]
     assert [(row["value"], row["worlds"]) for row in rows] == [(2, 4), (4, 4)]
     assert "<svg" in picture.read_text()
+
+
+@pytest.mark.slow
+def test_gpus_are_timed_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On the host backend, whose processes need no GPU."""
+    found = tmp_path / "gpus.json"
+    given = ["--models", "inverted_pendulum", "--gpus", "1", "2", "--worlds", "4", "--shared", "8", "--backend", "host"]
+    assert scaling_gpus.main([*given, "--steps", "10", "--repeats", "2", "--json", str(found)]) == 0
+    rows = json.loads(found.read_text())["rows"]
+    assert [(row["value"], row["worlds"]) for row in rows] == [(1, 4), (2, 8), (1, 8), (2, 8)]
+    lines = growth.gpus_table({"rows": rows}).splitlines()
+    assert lines[2].startswith("| GPUs with 4 worlds of inverted_pendulum each | 1 |")
+    assert lines[2].endswith("| 1.00x |")
+    with pytest.raises(RuntimeError, match="ended with code"):
+        scaling_gpus.measure("no such model", 4, 1, "host", 1, 1)
