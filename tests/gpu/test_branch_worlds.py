@@ -46,7 +46,7 @@ EQUALITIES = (
 )
 NOSLIP_ON_CONES = "star with noslip on elliptic cones"
 MODELS = {
-    "snake": snake("", links=66),  # from 70 on, rounding in float32 leads the solver
+    "snake": snake("", links=66),
     "humanoid": humanoid_xml(72, 'integrator="implicitfast"'),
     "humanoid that only pushes": humanoid_xml(66, frictionloss=0),
     "humanoid in four evaluations": humanoid_xml(70, 'integrator="RK4"', frictionloss=0),
@@ -56,8 +56,10 @@ MODELS = {
     NOSLIP_ON_CONES: star('cone="elliptic" noslip_iterations="2"', EQUALITIES),
     "heap": pile_xml(12, "mixed"),
 }
-# In float32 two sweeps over contacts on elliptic cones end where rounding leads them, with dense matrices too.
-CASES = [(n, d) for n in MODELS for d in ("float64", "float32") if (n, d) != (NOSLIP_ON_CONES, "float32")]
+# In float32 two sweeps over contacts on elliptic cones end where rounding leads them, with dense matrices too. Rounding
+# poses and inertia of a chain of 66 links to float32 changes the accelerations of MuJoCo itself as much as the bound.
+LED_BY_ROUNDING = {(NOSLIP_ON_CONES, "float32"), ("snake", "float32")}
+CASES = [(n, d) for n in MODELS for d in ("float64", "float32") if (n, d) not in LED_BY_ROUNDING]
 
 
 def loaded(name: str) -> Model:

@@ -86,7 +86,8 @@ def test_forward_evaluates_chosen_worlds() -> None:
 
 def test_worlds_stand_still_where_an_arena_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     """Worlds fall until more of them touch than the memory for contacts has room for. Nothing is lost or invented."""
-    monkeypatch.setattr("simengine.emission.store.first_entries", lambda *arguments: 12_000)
+    for place in ("emission.store", "xla.cuda_memory"):
+        monkeypatch.setattr(f"simengine.{place}.first_entries", lambda *arguments: 12_000)
     model, worlds = model_of("ant"), 4000
     start = simengine.initial_state(model, num_worlds=worlds)
     start = start._replace(qpos=start.qpos.at[:, 2].add(0.5))
