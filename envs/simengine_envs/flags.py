@@ -1,4 +1,4 @@
-"""`Flags`: finds out without waiting whether something went wrong in worlds."""
+"""What went wrong in worlds: `Flags` finds it out without waiting, `Counts` counts it by cause."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 
 import jax
 import numpy as np
+
+from simengine.state.fields import STATUS
 
 
 class Flags:
@@ -30,3 +32,31 @@ class Flags:
                 self._flags.clear()
                 return flags
         return None
+
+
+class Counts:
+    """How often worlds were flagged, by the stage that found the number."""
+
+    def __init__(self) -> None:
+        self._flagged: deque[Any] = deque()
+        self._counts = np.zeros(len(STATUS), np.int64)
+
+    def add(self, flagged: jax.Array) -> None:
+        """Note the stages (n,) of a step that flagged worlds, 0 where none did, and count those of computed steps."""
+        if isinstance(flagged, jax.core.Tracer):  # as in `Flags`
+            return
+        flagged.copy_to_host_async()
+        self._flagged.append(flagged)
+        while self._flagged[0].is_ready() and len(self._flagged) > 1:
+            self._count()
+
+    def by_stage(self) -> dict[str, int]:
+        """The counts of all steps, for which it waits."""
+        while self._flagged:
+            self._count()
+        return dict(zip(STATUS[1:], self._counts[1:].tolist(), strict=True))
+
+    def _count(self) -> None:
+        flagged = np.asarray(self._flagged.popleft())
+        if flagged.any():
+            self._counts += np.bincount(flagged, minlength=len(STATUS))

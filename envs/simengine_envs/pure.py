@@ -219,7 +219,10 @@ class PureEnv:
         ended = terminated | truncated
         new = new._replace(memory=memory, total=state.total + reward, ended=ended)
         stalled = (new.worlds.stalled > state.worlds.stalled) & ~restarting
-        reported = (info, restarting, reward, new.total, new.length, stalled, bad_action & ~restarting)
+        bad_action = bad_action & ~restarting
+        # a flagged world stays so until its next episode
+        flagged = jnp.where(state.worlds.world_status == 0, new.worlds.world_status, 0).astype(jnp.int8)
+        reported = (info, restarting, reward, new.total, new.length, stalled, bad_action, flagged)
         result = StepResult(reward, reward, terminated, truncated, *reported)
         return self._after(new, result)
 

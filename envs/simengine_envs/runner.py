@@ -15,7 +15,7 @@ from simengine.errors import BackendError
 from simengine_envs.autoreset import AutoresetMode
 from simengine_envs.choices import dtype_name
 from simengine_envs.devices import device_of, resolved_backend
-from simengine_envs.flags import Flags
+from simengine_envs.flags import Counts, Flags
 from simengine_envs.options import EngineOptions, pure_env
 from simengine_envs.pure import PureEnv
 from simengine_envs.results import EnvState, StepResult
@@ -36,6 +36,7 @@ class Runner:
         backend: name of the backend that runs.
         device: JAX device of all arrays.
         state: the state of all worlds; None before the first reset.
+        flagged: how often steps flagged worlds.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class Runner:
         self._functions: dict[str, Callable[..., Any]] = self.env.__dict__.setdefault("_compiled", {})
         self.state: EnvState | None = None
         self._given: dict[str, np.ndarray] = {}
-        self._stalls, self._bad_actions = Flags(), Flags()
+        self._stalls, self._bad_actions, self.flagged = Flags(), Flags(), Counts()
 
     @staticmethod
     def _made(
@@ -107,6 +108,7 @@ class Runner:
         found: StepResult = result
         self._stalls.add(found.stalled)
         self._bad_actions.add(found.bad_action)
+        self.flagged.add(found.flagged)
         return found
 
     def look_for_errors(self) -> None:

@@ -143,6 +143,10 @@ class SingleEnv(gymnasium.Env, gymnasium.utils.EzPickle):
         """
         self.runner.set_params(None, params)
 
+    def warnings(self) -> dict[str, int]:
+        """How often the world blew up since the environment was made; see `BatchEnv.warnings`."""
+        return self.runner.flagged.by_stage()
+
     def render(self) -> Any:
         """Draw the world in the render mode of the environment; see `Renderer.render`."""
         qpos, qvel = (self.runner.host(name)[0] for name in ("qpos", "qvel"))

@@ -265,6 +265,14 @@ class BatchEnv(VectorEnv):
         """
         self.runner.set_params(worlds, params)
 
+    def warnings(self) -> dict[str, int]:
+        """How often worlds blew up since the environment was made, by the stage that found the number.
+
+        A number that is not finite or beyond 1e10 ends the episode; the stages are those of `simengine.Group.warnings`.
+        It waits for the steps so far. Those of `pure` are not among them: there `StepResult.flagged` tells.
+        """
+        return self.runner.flagged.by_stage()
+
     def render(self) -> Any:
         """Draw the worlds in the render mode of the environment.
 
