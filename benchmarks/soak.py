@@ -4,8 +4,8 @@
 
 A round steps a simulation whose groups come and go, changes parameters of worlds, resets some, saves the state, loads
 it, and copies the simulation. About once a second these are measured: memory that the process holds, memory of it that
-is in use, Python's memory blocks, threads and file handles. A line is fitted to each of them over the second half of
-the time.
+is in use, Python's memory blocks, threads and file handles; on CUDA also memory of the GPU, and what arrays have in use
+of it. A line is fitted to each of them over the second half of the time.
 
 Executors keep the graphs and lists of the last runs. `--graphs` makes these few, so that they are full in the first
 half. What grows in the second half is then no cache. Memory that is in use tells a leak of a few KiB a round; memory
@@ -48,8 +48,12 @@ _PERIOD = 1.0  # seconds between measurements
 _ERRORS = 3.0  # standard errors by which a line must rise to count
 _GRAPHS = 8  # graphs and lists that executors keep
 _SHARE, _PIECES = 0.01, 0.5  # growth of memory held, and of threads and file handles, that does not count
-_A_ROUND = {"in_use_mib": 2 / 1024, "python_blocks": 16.0}  # growth in a round that does not count
-_FIELDS = ("memory_mib", "in_use_mib", "python_blocks", "threads", "file_handles", "gpu_memory_mib")
+# growth in a round that does not count
+_A_ROUND = {"in_use_mib": 2 / 1024, "gpu_in_use_mib": 2 / 1024, "python_blocks": 16.0}
+_FIELDS = (
+    *("memory_mib", "in_use_mib", "python_blocks", "threads", "file_handles"),
+    *("gpu_memory_mib", "gpu_in_use_mib"),
+)
 
 
 class Trend(NamedTuple):
@@ -146,7 +150,10 @@ def measured(backend: str) -> dict[str, float]:
         info = mallinfo2()
         found["in_use_mib"] = (info.uordblks + info.hblkhd) / 2**20
     if backend == "cuda":
+        import cupy
+
         found["gpu_memory_mib"] = _gpu_memory()
+        found["gpu_in_use_mib"] = cupy.get_default_memory_pool().used_bytes() / 2**20
     return found
 
 

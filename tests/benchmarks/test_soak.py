@@ -32,6 +32,7 @@ def test_a_leak_of_a_few_kib_a_round_is_told_from_what_comes_and_goes() -> None:
     assert line("in_use_mib", filled).is_flat, "caches fill up in the first half"
     leak = 6 / 1024 * 2 * SECONDS  # 6 KiB in each of 400 rounds
     assert not line("in_use_mib", filled + leak).is_flat
+    assert not line("gpu_in_use_mib", filled + leak).is_flat
     assert line("memory_mib", filled + leak).is_flat, "a percent of all memory is more than that"
     assert not line("python_blocks", 5e5 + 30 * noise + 2 * 30 * SECONDS).is_flat
 
