@@ -67,6 +67,15 @@ def test_a_gpu_agrees_with_mujoco(monkeypatch: pytest.MonkeyPatch, shapes: tuple
     compare(contacts, by_mujoco(mj, qpos), "float32")
 
 
+def test_an_ellipsoid_rests_on_a_face_only_if_its_point_is_above_or_below_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside a ridge, the foot of its point on a steep face may be beyond the face; then another way out is shorter."""
+    mj = field_model(('type="ellipsoid" size="0.13 0.1 0.1"', 'type="ellipsoid" size="0.1 0.12 0.13"'), 9, 13)
+    qpos = poses(mj, 60)
+    contacts, used = on_gpu(monkeypatch, mj, qpos)
+    assert {"only_prism_list", "hfield_of_prisms"} <= used
+    compare(contacts, by_mujoco(mj, qpos), "float32")
+
+
 @pytest.mark.parametrize("room", [0, 3, 17])
 def test_contacts_do_not_depend_on_how_many_prisms_are_listed(monkeypatch: pytest.MonkeyPatch, room: int) -> None:
     """What is not listed is found by other kernels, to the same bits."""
