@@ -10,7 +10,7 @@
 #define AS_FAR R(3e-7)   // relative to the scale: corners this close to the farthest one touch, too
 #else
 #define UPRIGHT R(1e-7)
-#define AS_FAR R(1e-9)
+#define AS_FAR R(1e-7)   // corners of a mesh's face are off its plane by more than rounding in double precision
 #endif
 
 struct Solid {

@@ -133,7 +133,7 @@ def _touching(
     If the simplex gives one corner, the other ends of edges whose kinks are active are added: the simplex may contain
     another edge of the shape, parallel to the one that touches.
     """
-    slack = (3e-7 if outward.dtype == jnp.float32 else 1e-7) * scale  # normals are less exact than in solid.cuh
+    slack = (3e-7 if outward.dtype == jnp.float32 else 1e-7) * scale
     tilt = touching(outward) * _still(kinks.edge)
     ends = outward[None] + jnp.concatenate([tilt, -tilt])
     directions = jnp.concatenate([outward[None], -simplex.dir if body else simplex.dir, ends]) @ mat
