@@ -75,8 +75,8 @@ DEVICE_CALL void touching_corners(Solid& s, const Simplex& simplex, int body, co
   }
 }
 
-// If there is one touching corner: add the other end of an edge whose kink is active. The simplex may contain another
-// edge of the shape, parallel to the one that touches.
+// If there are less than three touching corners: add the ends of edges whose kinks are active. The simplex may contain
+// another edge of the shape, parallel to the one that touches, or two corners of a face only.
 DEVICE_CALL void other_end(Solid& s, const Kinks& kinks, int body, const real* local, real slack) {
   real point[3], edge[3], dir[3];
   flat_point(*s.shape, s.touch[0], point);
@@ -166,7 +166,7 @@ DEVICE_CALL Solid solid_of(const Model& m, int geom, const Shape& shape, const r
   to_local(local, shape.mat, outward);
   if (type == GEOM_BOX || type == GEOM_MESH) {
     touching_corners(s, simplex, body, local, AS_FAR * scale);
-    if (s.touches == 1) other_end(s, kinks, body, local, AS_FAR * scale);
+    if (s.touches < 3) other_end(s, kinks, body, local, AS_FAR * scale);
   } else if (type == GEOM_CYLINDER && abs_(local[2]) > UPRIGHT && !lies_along(shape, kinks, body)) {
     s.touch[s.touches++] = local[2] > 0 ? 0 : CAP_SIDES;
   }

@@ -130,8 +130,8 @@ def _touching(
     """Touching corners (3,): the farthest along the normal, then those of the simplex that are as far; padded with the
     first. For a cylinder, the first corner of a cap.
 
-    If the simplex gives one corner, the other ends of edges whose kinks are active are added: the simplex may contain
-    another edge of the shape, parallel to the one that touches.
+    If the simplex gives less than three, the ends of edges whose kinks are active are added: the simplex may contain
+    another edge of the shape, parallel to the one that touches, or two corners of a face only.
     """
     slack = (3e-7 if outward.dtype == jnp.float32 else 1e-7) * scale
     tilt = touching(outward) * _still(kinks.edge)
@@ -149,9 +149,7 @@ def _touching(
     index = jnp.where(shape.disc, jnp.where(directions[0, 2] > 0, 0, CAP_SIDES), index)
     index = jnp.where(shape.line, 0, index)
     touch = jnp.where(shown, index, index[0])
-    by_simplex = touch[:5]
-    alone = (by_simplex == index[0]).all()
-    return _three(jnp.concatenate([by_simplex, jnp.where(alone, touch[5:], index[0])]), _still(point))
+    return _three(touch, _still(point))
 
 
 def _three(corner: jax.Array, point: jax.Array) -> jax.Array:
