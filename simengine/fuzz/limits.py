@@ -33,6 +33,7 @@ _HARDEST = {"float64": 1e8, "float32": 1e5}  # efc_D beyond which it is
 _FARTHEST = 1e6  # [m] of a com, beyond which it is, in float32: that holds its place to a tenth of a metre
 _PLACES = ("xpos", "xipos", "xanchor", "geom_xpos", "site_xpos")
 _IDLE = 1e-10  # acceleration per unit force below which an actuator moves nothing
+_LARGEST = 1e3  # [m] of a geom beyond which a millionth of its size, to which the engine searches, is a millimetre
 _REACH = 1.0  # [m] by which moved geoms may leave the boxes around them at most
 _BY_EDGES = 10  # vertices from which on MuJoCo searches along the edges of a hull, and not all vertices of the mesh
 _FLAT = 1e-6  # [m] by which a corner may be above a face
@@ -60,6 +61,8 @@ def without_comparison(mj: mujoco.MjModel) -> str:
     pairs = rigid[mj.geom_bodyid[np.stack((mj.pair_geom1, mj.pair_geom2))]]
     if (pairs[0] == pairs[1]).any():
         return "an explicit pair is in a rigid body or moves with no dof, and MuJoCo's adhesion counts no such contact"
+    if np.abs(mj.geom_size[mj.geom_type != mujoco.mjtGeom.mjGEOM_PLANE]).max(initial=0.0) > _LARGEST:
+        return "a geom is larger than a kilometre, and searches are exact to a part of its size"
     if _reaches_inward(mj):
         return "a margin plus gap is negative, by which MuJoCo's search of convex shapes shifts their distance"
     if _has_corners_beyond_its_hull(mj):

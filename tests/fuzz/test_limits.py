@@ -183,3 +183,13 @@ def test_muscles_that_move_nothing_are_left_out_since_their_force_is_over_the_ro
   <actuator><muscle cranksite="c" slidersite="s" cranklength="0.6" lengthrange="-0.5 1.1"/></actuator></mujoco>""")
     assert (mj.actuator_acc0[0] < 1e-10) == left_out
     assert bool(without_comparison(mj)) == left_out
+
+
+@pytest.mark.parametrize(("length", "left_out"), [(2e3, True), (5e2, False)])
+def test_geoms_beyond_a_kilometre_are_left_out_since_searches_are_exact_to_a_part_of_their_size(
+    length: float, left_out: bool
+) -> None:
+    text = f"""<mujoco><worldbody><geom type="plane" size="1e6 1e6 1"/>
+      <body><freejoint/><geom type="cylinder" size="0.1 {length}"/></body></worldbody></mujoco>"""
+    reason = without_comparison(mujoco.MjModel.from_xml_string(text))
+    assert ("larger than a kilometre" in reason) == left_out
