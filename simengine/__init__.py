@@ -42,6 +42,7 @@ from simengine.model import Model
 from simengine.registering import register_with_gymnasium
 from simengine.schedule import Schedule
 from simengine.simulation import Simulation
+from simengine.state.fields import WORLD_STATUS
 
 if TYPE_CHECKING:
     from simengine.check import CheckReport, FieldResult, check_model
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 __all__ = [
+    "WORLD_STATUS",
     "Array",
     "ArrayLike",
     "BackendError",

@@ -16,7 +16,7 @@ from simengine.model.keyframe import keyframe_state
 from simengine.model.model import Model
 from simengine.plan.memory import Footprint
 from simengine.records import Constraints, Contacts
-from simengine.state.fields import FIELD, INTEGRATION_STATE, ROW_SPACES, STATUS, entry_shape
+from simengine.state.fields import FIELD, INTEGRATION_STATE, ROW_SPACES, WORLD_STATUS, entry_shape
 
 _SETTABLE = (
     *("qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat"),
@@ -47,7 +47,7 @@ class Group:
         self._dtype = dtype
         self.reported = np.zeros(num_worlds, dtype=bool)
         self._counted = np.zeros(num_worlds, dtype=bool)
-        self._warnings = dict.fromkeys(STATUS[1:], 0)
+        self._warnings = dict.fromkeys(WORLD_STATUS[1:], 0)
 
     def __repr__(self) -> str:
         return f"Group({self.index}, {self.model.name!r}, {self.num_worlds} worlds)"
@@ -256,7 +256,7 @@ class Group:
         status = self._count_flagged()
         worlds = np.flatnonzero((status != 0) & ~self.reported)
         self.reported[worlds] = True
-        return worlds.tolist(), [STATUS[code] for code in status[worlds]]
+        return worlds.tolist(), [WORLD_STATUS[code] for code in status[worlds]]
 
     def _count_flagged(self) -> np.ndarray:
         """Count worlds that were flagged since they were last counted or reset; return the status of all worlds."""
@@ -264,7 +264,7 @@ class Group:
         new = (status != 0) & ~self._counted
         self._counted |= new
         for code in status[new]:
-            self._warnings[STATUS[code]] += 1
+            self._warnings[WORLD_STATUS[code]] += 1
         return status
 
     def _worlds(self, worlds: ArrayLike | None) -> np.ndarray | None:

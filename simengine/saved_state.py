@@ -23,7 +23,7 @@ from simengine.files import UNREADABLE, replaced
 from simengine.group import Group
 from simengine.model.model_table import ModelTable
 from simengine.model.params import SavedParams
-from simengine.state.fields import FIELD, INTEGRATION_STATE, STATUS, entry_shape
+from simengine.state.fields import FIELD, INTEGRATION_STATE, WORLD_STATUS, entry_shape
 
 FORMAT = 1
 """Version of the format of the files. It rises when older versions of the engine could not read a file correctly."""
@@ -220,10 +220,10 @@ def _check_values(group: Group, arrays: Mapping[str, Mapping[str, np.ndarray]]) 
                     "full_state() returned"
                 )
     status = arrays["fields"]["world_status"]
-    if ((status < 0) | (status >= len(STATUS))).any():
+    if ((status < 0) | (status >= len(WORLD_STATUS))).any():
         raise ValueError(
-            f"the state of {group!r} has a world_status of {status[(status < 0) | (status >= len(STATUS))][0]}, "
-            f"expected 0 to {len(STATUS) - 1}; give what full_state() returned"
+            f"the state of {group!r} has a world_status of {status[(status < 0) | (status >= len(WORLD_STATUS))][0]}, "
+            f"expected 0 to {len(WORLD_STATUS) - 1}; give what full_state() returned"
         )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from simengine.state.fields import STATUS
+from simengine import WORLD_STATUS
 
 
 class Flags:
@@ -39,7 +39,7 @@ class Counts:
 
     def __init__(self) -> None:
         self._flagged: deque[Any] = deque()
-        self._counts = np.zeros(len(STATUS), np.int64)
+        self._counts = np.zeros(len(WORLD_STATUS), np.int64)
 
     def add(self, flagged: jax.Array) -> None:
         """Note the stages (n,) of a step that flagged worlds, 0 where none did, and count those of computed steps."""
@@ -54,9 +54,9 @@ class Counts:
         """The counts of all steps, for which it waits."""
         while self._flagged:
             self._count()
-        return dict(zip(STATUS[1:], self._counts[1:].tolist(), strict=True))
+        return dict(zip(WORLD_STATUS[1:], self._counts[1:].tolist(), strict=True))
 
     def _count(self) -> None:
         flagged = np.asarray(self._flagged.popleft())
         if flagged.any():
-            self._counts += np.bincount(flagged, minlength=len(STATUS))
+            self._counts += np.bincount(flagged, minlength=len(WORLD_STATUS))

@@ -13,7 +13,7 @@ import mujoco
 import numpy as np
 
 from simengine.model.model_table import ModelTable
-from simengine.state.fields import FIELD, INTEGRATION_STATE, STATUS, entry_shape
+from simengine.state.fields import FIELD, INTEGRATION_STATE, WORLD_STATUS, entry_shape
 
 if TYPE_CHECKING:
     from simengine.physics.constraints.row_layout_jax import RowLayout
@@ -129,7 +129,7 @@ def guarded_status(arrays: dict[str, Any]) -> Any:
 
     status = arrays["world_status"]
     good = _finite([arrays[n] for n in _LOADS]) & _bounded([arrays[n] for n in ("qpos", "qvel", "ctrl")])
-    return jnp.where(good | (status != 0), status, STATUS.index("input")).astype(status.dtype)
+    return jnp.where(good | (status != 0), status, WORLD_STATUS.index("input")).astype(status.dtype)
 
 
 def step_batch(
@@ -146,8 +146,10 @@ def step_batch(
     status = guarded_status(arrays)
     smooth = [fields["qacc_smooth"]]
     good_solve = _bounded([fields["qacc"]]) & _finite(smooth)
-    code = jnp.where(_bounded([new.qpos, new.qvel]), 0, STATUS.index("integrate"))
-    code = jnp.where(good_solve, code, jnp.where(_bounded(smooth), STATUS.index("solve"), STATUS.index("acceleration")))
+    code = jnp.where(_bounded([new.qpos, new.qvel]), 0, WORLD_STATUS.index("integrate"))
+    code = jnp.where(
+        good_solve, code, jnp.where(_bounded(smooth), WORLD_STATUS.index("solve"), WORLD_STATUS.index("acceleration"))
+    )
     status = jnp.where(status == 0, code.astype(status.dtype), status)
     healthy = status == 0
     result = dict(arrays, world_status=status, nstep=arrays["nstep"] + healthy.astype(arrays["nstep"].dtype))

@@ -21,8 +21,8 @@ from simengine.state.fields import (
     NUM_TOTALS,
     PROGRESS,
     ROW_CLASSES,
-    STATUS,
     WORLD_ARENAS,
+    WORLD_STATUS,
 )
 from simengine.state.island_fields import (
     FACTOR_SIDE,
@@ -105,7 +105,7 @@ def constants() -> str:
         codes = getattr(mujoco, enum).__members__.items()
         values |= {name.removeprefix("mj"): int(code) for name, code in codes}
     lines = [f"#define {name} {value}" for name, value in values.items()]
-    lines += [f"#define STATUS_{name.upper()} {code}" for code, name in enumerate(STATUS)]
+    lines += [f"#define STATUS_{name.upper()} {code}" for code, name in enumerate(WORLD_STATUS)]
     for code, pair in enumerate(PAIRS):
         lines += [f"#define TYPE_{pair.name.upper()} {code}", f"#define MAX_{pair.name.upper()} {pair.slots}"]
     lines.append(f"#define MAX_LIGHT_CONTACTS {max(pair.slots for pair in PAIRS if not pair.heavy)}")

@@ -85,8 +85,8 @@ ADDRESS_OF: dict[str, str] = {
     **{space: f"{space}_adr" for space in PAIR_ARENAS},
 }
 
-# The reasons for which a world is flagged, in the order of the codes in `world_status`; zero is healthy.
-STATUS: tuple[str, ...] = ("healthy", "input", "acceleration", "solve", "integrate")
+# The stages that flag a world, in the order of the codes in `world_status`; zero is healthy.
+WORLD_STATUS: tuple[str, ...] = ("healthy", "input", "acceleration", "solve", "integrate")
 
 
 # Fields of dofs, rows and contacts that a solver reads or writes; islands have their own copies.
@@ -116,7 +116,7 @@ _FIELDS: tuple[Field, ...] = (
     _w("eq_active", "neq", doc="is the equality constraint active, 0 or 1", kind="int"),
     _w("qacc_warmstart", "nv", doc="solver's starting point [m/s^2, rad/s^2]"),
     _w("nstep", doc="steps since the world's reset; time is nstep times the timestep", kind="int"),
-    _w("world_status", doc="index into STATUS; a world that is not healthy is frozen", kind="int"),
+    _w("world_status", doc="index into WORLD_STATUS; a world that is not healthy is frozen", kind="int"),
     # position
     _w("xpos", "nbody", 3, doc="body frame position, world frame [m]"),
     _w("xquat", "nbody", 4, doc="body frame orientation"),

@@ -33,7 +33,7 @@ class BatchState(NamedTuple):
         eq_active: (n, neq) int32, 1 for an active equality constraint.
         qacc_warmstart: (n, nv) acceleration from which the solver starts.
         nstep: (n,) int32, steps since the reset. The time is `nstep` times the model's time step.
-        world_status: (n,) int32, 0 for a healthy world, else the index in `simengine.state.fields.STATUS` of the stage
+        world_status: (n,) int32, 0 for a healthy world, else the index in `simengine.WORLD_STATUS` of the stage
             whose result was not finite. Such a world keeps its last finite state until its status is set to 0.
         stalled: (n,) int32, number of steps that the world did not make since the memory for contacts was too small;
             see `make_batch_step`.

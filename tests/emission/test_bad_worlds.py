@@ -12,7 +12,7 @@ import pytest
 import simengine
 from simengine import NonFiniteError, Simulation
 from simengine.arrays import to_host
-from simengine.state.fields import STATUS
+from simengine.state.fields import WORLD_STATUS
 from tests.emission.worlds import ANTS, BALL, ant, host, rolling, state
 from tests.models import OWN
 
@@ -102,7 +102,7 @@ def test_bad_worlds_can_be_frozen_silently() -> None:
     sim.step(3)
     healthy.step(5)
     assert state(sim, range(1, ANTS)) == state(healthy, range(1, ANTS))
-    assert STATUS[int(np.asarray(sim.field("world_status"))[0])] == "input"
+    assert WORLD_STATUS[int(np.asarray(sim.field("world_status"))[0])] == "input"
     assert sim.schedule.counts()["bad"] == 1
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from simengine import NonFiniteError, Simulation
-from simengine.state.fields import FIELDS, STATUS
+from simengine.state.fields import FIELDS, WORLD_STATUS
 from tests.emission.worlds import ant, ant_start, oracle
 from tests.gpu.compare import both, cuda_only, relative, state_bits, to_host
 
@@ -191,7 +191,7 @@ def test_freezing_and_resetting(backend: str) -> None:
         sim.qpos[6, 0] = NAN
         sim.step(2)
     status = to_host(frozen.field("world_status"))
-    assert status[6] == STATUS.index("input")
+    assert status[6] == WORLD_STATUS.index("input")
     assert np.count_nonzero(status) == 1
     assert frozen.time[6] == 0
     assert not to_host(reset.field("world_status")).any()

@@ -25,7 +25,16 @@ from simengine.physics.math import tree_jax as tree
 from simengine.physics.stage import Stage
 from simengine.physics.tendons.lengths_jax import length_rows
 from simengine.plan.stages import INTEGRATORS, SOLVERS, STAGES
-from simengine.state.fields import COLUMNS, FIELD, NUM_COLUMNS, NUM_SUMS, ROW_CLASSES, ROW_SPACES, STATUS, WORLD_ARENAS
+from simengine.state.fields import (
+    COLUMNS,
+    FIELD,
+    NUM_COLUMNS,
+    NUM_SUMS,
+    ROW_CLASSES,
+    ROW_SPACES,
+    WORLD_ARENAS,
+    WORLD_STATUS,
+)
 from tests.helpers.once import once
 from tests.helpers.oracle import jax_fields, oracle_model, quick_jit
 from tests.stages.harness import FRONT, Memory
@@ -271,7 +280,7 @@ def guard_by_numpy(memory: Memory) -> Fields:
     inputs = (memory.own(n).reshape(memory.num_worlds, -1) for n in _STAGE["guard"].reads)
     bad = ~np.isfinite(np.concatenate(list(inputs), axis=1)).all(axis=1)
     status = memory.own("world_status")
-    return {"world_status": np.where(bad & (status == 0), STATUS.index("input"), status)}
+    return {"world_status": np.where(bad & (status == 0), WORLD_STATUS.index("input"), status)}
 
 
 @cache

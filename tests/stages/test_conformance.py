@@ -28,7 +28,7 @@ from simengine.plan.stages import (
     SENSOR_VEL,
     STAGES,
 )
-from simengine.state.fields import FIELD, STATUS, WORLD_ARENAS
+from simengine.state.fields import FIELD, WORLD_ARENAS, WORLD_STATUS
 from tests.helpers.oracle import COMMON_PAIRS, coverage, oracle_model
 from tests.models import COMPILED_IN_JAX
 from tests.stages.harness import FRONT, WORLD_SPACES, Memory, arguments, call, changed, list_worlds, near_list
@@ -342,7 +342,7 @@ def test_a_step_of_single_stages_agrees_with_mj_step(dtype: str, name: str, inte
         run_chain(memory, integrator, rk_stage)
     known = integrator.removesuffix("_general")
     datas = stepped(name, next(code for code, name in INTEGRATORS.items() if name == known), False)
-    assert (memory.own("world_status") == STATUS.index("healthy")).all()
+    assert (memory.own("world_status") == WORLD_STATUS.index("healthy")).all()
     for field in ("qpos", "qvel", "act"):
         theirs = np.stack([getattr(d, field) for d in datas])
         scale = np.maximum(1.0, np.abs(theirs).max(axis=1, initial=0.0))

@@ -12,7 +12,7 @@ import pytest
 from simengine.kernels.kernel import Kernel
 from simengine.plan import catalogue, contact_kernels, smooth_kernels
 from simengine.plan.stages import INTEGRATORS, SOLVERS
-from simengine.state.fields import FIELD, NUM_COLUMNS, SENSED, STATUS
+from simengine.state.fields import FIELD, NUM_COLUMNS, SENSED, WORLD_STATUS
 from tests.stages.harness import FRONT, Memory, arguments, call, changed, list_worlds
 from tests.stages.harness_chain import MODELS, fused_calls, most_rows, run_chain, single, start, worlds_of
 
@@ -125,12 +125,12 @@ def test_a_world_that_fails_is_flagged_and_leaves_the_others_alone(dtype: str, i
     good, bad = start("ant", dtype, 0), start("ant", dtype, 0)
     for world, field in enumerate(inputs):
         bad.own(field)[world].flat[-1] = np.inf if world % 2 else np.nan
-    bad.own("world_status")[len(inputs)] = STATUS.index("solve")
+    bad.own("world_status")[len(inputs)] = WORLD_STATUS.index("solve")
     frozen = np.arange(len(inputs) + 1)
     before = bad.snapshot()
     run_chain(good, integrator)
     call(catalogue.POSITION, bad, arguments(catalogue.POSITION, bad))
-    assert (bad.own("world_status")[frozen] == [*[STATUS.index("input")] * 5, STATUS.index("solve")]).all()
+    assert (bad.own("world_status")[frozen] == [*[WORLD_STATUS.index("input")] * 5, WORLD_STATUS.index("solve")]).all()
     for count in ("ncon", "nefc"):
         assert (bad.own(count)[frozen] == 0).all()
     call(contact_kernels.SCAN_KERNEL, bad, arguments(contact_kernels.SCAN_KERNEL, bad))
@@ -181,9 +181,9 @@ def test_integrators_name_what_went_wrong(dtype: str, culprit: str, integrator: 
     first = {n: memory.own(n)[world].copy() for n in ("qpos", "qvel", "rk_qpos", "rk_qvel")}
     call(kernel, memory, arguments(kernel, memory, scalars={"rk_stage": rk_stage}))
     code = {"qacc_smooth": "acceleration", "qacc": "solve", "too fast": "integrate"}[culprit]
-    assert memory.own("world_status")[world] == STATUS.index(code)
+    assert memory.own("world_status")[world] == WORLD_STATUS.index(code)
     kept = ("rk_qpos", "rk_qvel") if rk_stage else ("qpos", "qvel")
     for field, source in zip(("qpos", "qvel"), kept, strict=True):
         np.testing.assert_array_equal(memory.own(field)[world], first[source])
     others = np.delete(memory.own("world_status"), world)
-    assert (others == STATUS.index("healthy")).all()
+    assert (others == WORLD_STATUS.index("healthy")).all()
