@@ -11,6 +11,7 @@ import pytest
 
 from simengine.cli.bench.peers.agreement import compare
 from simengine.cli.bench.peers.mujoco_cpu import Rollout
+from simengine.cli.bench.peers.ours import Simengine
 from simengine.cli.bench.peers.problem import Problem, State
 from simengine.cli.bench.peers.report import print_report
 
@@ -30,6 +31,23 @@ RIM = """
 </mujoco>
 """
 """A rim of a cylinder in a stone: a thousandth of a radian in the normal decides where the line of contact lies."""
+
+
+FIELD = """
+<mujoco>
+  <asset>
+    <hfield name="rough" size="1 1 0.1 0.1" nrow="3" ncol="3" elevation="0 2 1 3 0 2 1 3 0"/>
+  </asset>
+  <worldbody>
+    <geom type="hfield" hfield="rough"/>
+    <body pos="0.1 0.05 0.2" euler="20 10 0">
+      <freejoint/>
+      <geom type="box" size="0.2 0.1 0.05"/>
+    </body>
+  </worldbody>
+</mujoco>
+"""
+"""Without a margin, MuJoCo does not find the least penetration of the box."""
 
 
 class Exact(Rollout):
@@ -115,3 +133,21 @@ def test_rounding_decides_which_face_of_a_mesh_lies_on_a_plane() -> None:
     assert agreement.outside == 1, "normals decide nothing here"
     assert agreement.borderline == 1
     one.close()
+
+
+def test_penetration_of_height_fields_is_compared_with_the_least() -> None:
+    mj = mujoco.MjModel.from_xml_string(FIELD)
+    data, states = mujoco.MjData(mj), []
+    for _ in range(150):
+        mujoco.mj_step(mj, data)
+        states.append(data.qpos.copy())
+    qpos = np.array(states[-64:])
+    problem = Problem("rough", mj, State(qpos, np.zeros((64, mj.nv)), np.zeros((64, 0))), np.zeros((10, 64, 0)))
+    found = [Simengine("cpu", "float64", "host"), Rollout("cpu", "float64")]
+    for one in found:
+        one.prepare(problem)
+    ours, theirs = (one.qacc() for one in found)
+    assert np.abs(ours - theirs).max() > 0.01 * np.abs(theirs).max(), "no margin is needed here"
+    assert compare(found[0], problem).agrees
+    for one in found:
+        one.close()

@@ -9,6 +9,8 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from simengine.check.oracle import with_margins
+from simengine.check.report import LEAST_MARGIN
 from simengine.cli.bench.peers.engine import Engine
 from simengine.cli.bench.peers.problem import Problem, State, load
 from simengine.cli.simulations.oracle import BOUND, relative_error, spread
@@ -26,7 +28,8 @@ _CCD_TOLERANCE, _CCD_ITERATIONS = 1e-12, 500  # of searches for contacts that ar
 class Agreement:
     """Relative errors of `qacc`, each the largest difference of a world over the largest acceleration in it.
 
-    Errors are those from MuJoCo as the model sets it, or with exact searches for contacts where that is nearer.
+    Errors are those from MuJoCo as the model sets it, or with exact searches for contacts where that is nearer. With
+    height fields, these have margins wider by 1e-9 m, without which MuJoCo reports less than the least penetration.
 
     Attributes:
         worst: largest error of a world in which rounding does not decide.
@@ -90,8 +93,8 @@ def compare(engine: Engine, problem: Problem) -> Agreement:
 
 
 def _searching_on(mj: mujoco.MjModel) -> mujoco.MjModel:
-    """A copy of a model whose searches for contacts end where rounding ends them."""
-    exact = copy.copy(mj)
+    """A copy of a model whose searches for contacts end where rounding ends them, also those with height fields."""
+    exact = with_margins(mj, LEAST_MARGIN) if mj.nhfield else copy.copy(mj)
     exact.opt.ccd_tolerance, exact.opt.ccd_iterations = _CCD_TOLERANCE, _CCD_ITERATIONS
     return exact
 
