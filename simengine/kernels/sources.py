@@ -101,7 +101,8 @@ _LARGE_HEADERS = (
 _CONVEX_HEADERS = (
     *("shape.cuh", "simplex.cuh", "prism.cuh", "nearest.cuh", "simplex_vectors.cuh", "gjk.cuh", "descent.cuh"),
     "crossing.cuh",
-    *("polish.cuh", "settle.cuh", "on_prism.cuh", "sides.cuh", "resting.cuh", "resting_on_sides.cuh"),
+    *("polish.cuh", "settle.cuh", "on_prism.cuh", "across_prism.cuh"),
+    *("sides.cuh", "resting.cuh", "resting_on_sides.cuh"),
     *("polytope.cuh", "epa.cuh", "other_ways.cuh", "round_cores.cuh", "segment_cylinder.cuh"),
     *("solid.cuh", "polygon.cuh"),
     *("face_plane.cuh", "faces_in_vectors.cuh", "manifold.cuh"),

@@ -36,6 +36,7 @@ FEW = (
     contact_kernels.PRISMS[4],
 )
 COUNT = contact_kernels.SEARCHES[-1]
+TOUCHES, DEEP = 1, 3  # of a prism, in prism_search.cuh
 CAR = Path(__file__).parents[2] / "benchmarks" / "kinds" / "car.xml"
 
 
@@ -149,17 +150,33 @@ def test_no_prism_is_searched_twice() -> None:
     assert (dist > 0.5).all()
 
 
-def test_wheels_touch_where_mujoco_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A wheel rests on a face of the field with a point of its rim, which a search for a depth may place beside it."""
+def driven_cars() -> tuple[mujoco.MjModel, np.ndarray]:
+    """Cars that have driven for some steps, so that their wheels are on the field."""
     mj = mujoco.MjModel.from_xml_path(str(CAR))
     with Simulation(load_model(mj), num_worlds=16, backend="host") as sim:
         rng = np.random.default_rng(0)
         sim.set_state(qpos=sim.qpos + rng.normal(size=(16, mj.nq)) * 0.02, qvel=rng.normal(size=(16, mj.nv)) * 0.3)
         ctrl = rng.uniform(-1, 1, size=(16, mj.nu))
         sim.step(60, ctrl=ctrl)
-        qpos = np.array(sim.qpos)
+        return mj, np.array(sim.qpos)
+
+
+def test_wheels_touch_where_mujoco_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wheel rests on a face of the field with a point of its rim, which a search for a depth may place beside it."""
+    mj, qpos = driven_cars()
     contacts, wanted = on_gpu(monkeypatch, mj, qpos)[0], by_mujoco(mj, qpos)
     for ours, theirs in zip(contacts, wanted, strict=True):
         np.testing.assert_array_equal(ours.geoms, theirs.geoms)
         np.testing.assert_allclose(ours.pos, theirs.pos, rtol=0, atol=2e-3)
         np.testing.assert_allclose(ours.dist, theirs.dist, rtol=0, atol=2e-6)
+
+
+def test_wheels_across_an_edge_of_the_field_need_no_search() -> None:
+    """The lowest line of a wheel lies on two prisms, of which one has the wheel's lowest point."""
+    mj, qpos = driven_cars()
+    memory = memory_of(mj, qpos, "float32")
+    run(memory, (single("kinematics"), *MANY[:4]))
+    tally, states = memory.own("prism_tally")[:, 0], memory.own("prism_state").reshape(len(qpos), -1)
+    found = np.concatenate([own[:number] for own, number in zip(states, tally, strict=True)])
+    assert (found == TOUCHES).sum() > 4 * len(qpos)
+    assert (found == DEEP).sum() < 0.1 * (found == TOUCHES).sum()

@@ -163,7 +163,8 @@ DEVICE int contact_at_once(const Pair& p, Patch& f, real* vert, real margin, Con
 #if SIMENGINE_GPU
   real on_face[3], point[3], gap, normal[3];
   const real radius = f.d.b.radius;
-  const int found = rests_above(f.d, vert + 18, margin + radius, point, &gap, normal);
+  int found = rests_above(f.d, vert + 18, margin + radius, point, &gap, normal);
+  if (found == REST_UNKNOWN) found = lies_across(f.d, vert + 18, margin + radius, point, &gap, normal);
   if (found == REST_UNKNOWN) return SEARCH_PRISM;
   if (found == REST_APART || gap - radius > margin) return 0;
   for (int i = 0; i < 3; ++i) on_face[i] = fma_(-gap, normal[i], point[i]);
