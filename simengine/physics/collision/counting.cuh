@@ -79,16 +79,39 @@ DEVICE const Vec4* share_bounds(const Model& m, const real* geom_xpos, real* wor
   return bounds;
 }
 
-// spheres_apart for candidate pair c, with the same operations. `geoms` has both of them, and `margin` is its margin.
-DEVICE bool bounds_apart(const Model& m, int c, int geoms, real margin, const Vec4* bounds, const real* geom_xpos,
-                         const real* geom_xmat) {
-  const Vec4 a = bounds[geoms & 0xffff], b = bounds[geoms >> 16];
-  if (a.w < 0) return spheres_apart(m, c, geom_xpos, geom_xmat);
-  const real offset[3] = {b.x - a.x, b.y - a.y, b.z - a.z}, reach = margin + a.w + b.w;
-  return dot3(offset, offset) > reach * reach;
+// The lane's candidates in ROUNDS_AT_ONCE rounds: in which of them bounding spheres are not apart, and which have a
+// plane, by bits. The operations are those of spheres_apart.
+struct Rounds {
+  int near, planes;
+};
+
+// The rounds from candidate `first` on. WHOLE says that each lane has a candidate in each of them.
+template <bool WHOLE>
+DEVICE Rounds test_bounds(const Model& m, int first, int ncand, const Vec4* bounds) {
+  int pair[ROUNDS_AT_ONCE], geoms[ROUNDS_AT_ONCE];
+  real margin[ROUNDS_AT_ONCE];
+  UNROLLED for (int k = 0; k < ROUNDS_AT_ONCE; ++k) {
+    const int c = first + lane() + k * LANES;
+    pair[k] = WHOLE || c < ncand ? c : ncand - 1;
+    geoms[k] = m.cand_geoms()[pair[k]];
+    margin[k] = 0;
+  }
+  if (m.opt_reach()) {
+    UNROLLED for (int k = 0; k < ROUNDS_AT_ONCE; ++k) margin[k] = detection_margin(m, pair[k]);
+  }
+  Rounds found = {0, 0};
+  UNROLLED for (int k = 0; k < ROUNDS_AT_ONCE; ++k) {
+    const Vec4 a = bounds[geoms[k] & 0xffff], b = bounds[geoms[k] >> 16];
+    const real offset[3] = {b.x - a.x, b.y - a.y, b.z - a.z}, reach = margin[k] + a.w + b.w;
+    const bool there = WHOLE || first + lane() + k * LANES < ncand;
+    found.near |= (there && !(dot3(offset, offset) > reach * reach)) << k;
+    found.planes |= (there && a.w < 0) << k;
+  }
+  return found;
 }
 
-// In which of ROUNDS_AT_ONCE rounds of candidates from `first` on the lane's pair is near, by bits.
+// In which of ROUNDS_AT_ONCE rounds of candidates from `first` on the lane's pair is near, by bits. Planes, which have
+// no bounding sphere, are few: lanes look at them after all rounds, so that none of these branches.
 DEVICE int near_rounds(const Model& m, int first, int ncand, const Vec4* bounds, const real* geom_xpos,
                        const real* geom_xmat) {
   int near = 0;
@@ -99,22 +122,12 @@ DEVICE int near_rounds(const Model& m, int first, int ncand, const Vec4* bounds,
     }
     return near;
   }
-  int geoms[ROUNDS_AT_ONCE];
-  real margin[ROUNDS_AT_ONCE];
-  UNROLLED for (int k = 0; k < ROUNDS_AT_ONCE; ++k) {
-    const int c = first + k * LANES + lane();
-    geoms[k] = m.cand_geoms()[c < ncand ? c : ncand - 1];
-    margin[k] = 0;
-  }
-  if (m.opt_reach()) {
-    UNROLLED for (int k = 0; k < ROUNDS_AT_ONCE; ++k) {
-      const int c = first + k * LANES + lane();
-      margin[k] = detection_margin(m, c < ncand ? c : ncand - 1);
-    }
-  }
-  UNROLLED for (int k = 0; k < ROUNDS_AT_ONCE; ++k) {
-    const int c = first + k * LANES + lane();
-    near |= (c < ncand && !bounds_apart(m, c, geoms[k], margin[k], bounds, geom_xpos, geom_xmat)) << k;
+  const bool whole = first + ROUNDS_AT_ONCE * LANES <= ncand;
+  const Rounds found = whole ? test_bounds<true>(m, first, ncand, bounds) : test_bounds<false>(m, first, ncand, bounds);
+  near = found.near & ~found.planes;
+  ROLLED for (int left = found.planes; left; left &= left - 1) {
+    const int k = low_bit(left);
+    near |= !spheres_apart(m, first + k * LANES + lane(), geom_xpos, geom_xmat) << k;
   }
   return near;
 }
