@@ -28,7 +28,7 @@ from simengine.state.island_fields import (
 )
 
 _WARP = 32
-_MOST_BOUNDS = 256  # geoms whose bounding spheres lanes share, as in counting.cuh
+_MOST_BOUNDS = 256  # geoms whose bounding spheres lanes share, as in bounds.cuh
 
 
 def factor_words(sizes: Mapping[str, int]) -> int:

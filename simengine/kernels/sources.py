@@ -48,6 +48,7 @@ _HEADERS_AFTER_MODEL = (
     "fluid.cuh",
     "search_queue.cuh",
     "spans.cuh",
+    "bounds.cuh",
     "counting.cuh",
     "clusters.cuh",
     "sorting.cuh",
