@@ -96,12 +96,14 @@ class Extent(NamedTuple):
         lanes: lanes of each unit.
         scratch_bytes: shared memory of each unit [bytes].
         columns: whether the kernel is a scan over columns.
+        goes_on: whether a block takes one unit after another, so that some blocks serve any number of them.
     """
 
     units: int
     lanes: int
     scratch_bytes: int
     columns: bool
+    goes_on: bool = False
 
 
 class StepShape(NamedTuple):

@@ -260,7 +260,7 @@ class CudaBackend:
 
     def launch(self, function: Any, extent: Extent, args: Sequence[Any], buffers: BufferSet) -> CudaLaunch:
         """A launch with `lanes` threads for each unit, in blocks of one or more units."""
-        units, lanes, scratch_bytes, columns = extent
+        units, lanes, scratch_bytes, columns, _ = extent
         if columns:
             task = DeviceTask(function.body, units)
             launch = CudaLaunch(function.ptr, (units,), (cuda_build.SCAN_LANES,), 0, args, buffers, task)
@@ -269,7 +269,7 @@ class CudaBackend:
             launch = CudaLaunch(function.ptr, (1,), (lanes, most), most * scratch_bytes, args, buffers)
             in_tile = max(1, WARP // lanes)
             task = DeviceTask(function.body, max(1, -(-units // in_tile)), in_tile * scratch_bytes)
-            launch = launch.with_shape(*self._shape(units, lanes, scratch_bytes, self._spread_blocks), task)
+            launch = launch.with_shape(*self._shape(extent, self._spread_blocks), task)
         launch._keepalive = function
         return launch
 
@@ -284,22 +284,24 @@ class CudaBackend:
         # the lanes of a world with several warps wait for its whole block
         return 1 if lanes > WARP else max(1, min(cuda_build.BLOCK // lanes, fit))
 
-    def _shape(self, units: int, lanes: int, scratch: int, spread: int) -> tuple[tuple[int], tuple[int, int], int]:
+    def _shape(self, extent: Extent, spread: int) -> tuple[tuple[int], tuple[int, int], int]:
         """Grid, block and shared memory [bytes] of a launch; `spread` as in `worlds_of_block`.
 
         If kernels of other shards run at the same time, a small `spread` saves a tenth of the time, since units on a
-        multiprocessor then share its instructions.
+        multiprocessor then share its instructions. Blocks that go on with further units are no more than fill the GPU a
+        few times: one that finds nothing to do takes a nanosecond.
         """
+        units, lanes, scratch, _, goes_on = extent
         most = self._most_worlds(lanes, scratch)
         worlds = worlds_of_block(units, lanes, scratch, most, spread, self._shared_of_multiprocessor)
-        return (max(1, -(-units // worlds)),), (lanes, worlds), worlds * scratch
+        blocks = max(1, -(-units // worlds))
+        return (min(blocks, self._spread_blocks) if goes_on else blocks,), (lanes, worlds), worlds * scratch
 
     def resize(self, launch: CudaLaunch, extent: Extent, packed: bool) -> CudaLaunch:
         """The same kernel and arguments on another grid."""
-        units, lanes, scratch_bytes, _ = extent
-        tiles = max(1, -(-units // max(1, WARP // lanes)))
+        tiles = max(1, -(-extent.units // max(1, WARP // extent.lanes)))
         task = None if launch.task is None else replace(launch.task, tiles=tiles)
-        return launch.with_shape(*self._shape(units, lanes, scratch_bytes, 1 if packed else self._spread_blocks), task)
+        return launch.with_shape(*self._shape(extent, 1 if packed else self._spread_blocks), task)
 
     def step_shape(self, all_worlds: int, groups: int, lanes: int, scratch_bytes: int) -> StepShape | None:
         """The function `step_shape` of this module for this GPU."""

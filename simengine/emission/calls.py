@@ -152,7 +152,7 @@ class CallFactory:
         parts = scalars["parts"] if kernel.in_parts else 1
         scan = kernel.unit == "column"
         units = kernel.columns if scan else shard.size * parts
-        extent = Extent(units, lanes, scratch, scan)
+        extent = Extent(units, lanes, scratch, scan, kernel.goes_on)
         launch = store.backend.launch(self.function(kernel), extent, args, store.buffers)
         reads = self._reads(kernel, listed, ahead)
         writes = self.ids((*map(kernel.stored_as, kept), *kernel.island_scratch), listed)

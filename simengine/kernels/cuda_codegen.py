@@ -60,6 +60,16 @@ def _cuda_entry(kernel: Kernel) -> str:
     run = f"{kernel.name}_world({call}, world, scratch{', part' * kernel.in_parts});"
     if kernel.queued:
         work = [f"real* scratch = {own};", *from_queue(kernel, run, place)]
+    elif kernel.goes_on:
+        work = [
+            f"real* scratch = {own};",
+            "const int units = worlds ? *num_listed : n;",
+            "ROLLED for (int slot = blockIdx.x; slot < units; slot += gridDim.x) {",
+            f"  const int world = {unit_of(kernel)};",
+            f"  {run}",
+            "  lane_sync();",  # the next world uses the same scratch
+            "}",
+        ]
     else:
         work = [" ".join(slot_of(kernel, place)), f"if ({beyond(kernel)}) return;"]
         work += [f"const int world = {unit_of(kernel)};", f"real* scratch = {own};", run]

@@ -190,6 +190,14 @@ class Kernel:
         return dict(self.constants).get("SOLVER_WARPS", 0)
 
     @property
+    def goes_on(self) -> bool:
+        """Whether a block of a GPU takes one unit after another, so that some blocks serve any number of units.
+
+        A launch over worlds of many rows has room for all worlds, and mostly none is in its list.
+        """
+        return self.in_blocks and self.solver_warps > 0
+
+    @property
     def dual_rows(self) -> int:
         """The most constraint rows of an island that PGS solves with its rows in registers; 0 if it never does."""
         return dict(self.constants).get("PGS_ROWS", 0)

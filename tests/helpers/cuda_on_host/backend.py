@@ -20,6 +20,8 @@ from tests.helpers.cuda_on_host.program import Schedule, program_of
 SHARED_OF_BLOCK, SHARED_OF_MULTIPROCESSOR = 232448, 233472
 """Bytes of shared memory of an H100."""
 
+_FEW_BLOCKS = 2  # of a launch whose blocks go on with further units, so that some do
+
 
 class Built(NamedTuple):
     """A kernel in a precision, for a number of lanes."""
@@ -75,7 +77,7 @@ class FiberBackend(HostBackend):
         return copy
 
     def _call(self, built: Built, extent: Extent) -> Callable[[Any], None]:
-        units, lanes, scratch, columns = extent
+        units, lanes, scratch, columns, goes_on = extent
         most = 1 if lanes > 32 else max(1, min(cuda_build.BLOCK // lanes, SHARED_OF_BLOCK // max(scratch, 1)))
         worlds = worlds_of_block(units, lanes, scratch, most, self.spread, SHARED_OF_MULTIPROCESSOR)
 
@@ -87,6 +89,7 @@ class FiberBackend(HostBackend):
                 program.run(address, units, (cuda_build.SCAN_LANES, 1), 0, self.schedule)
             else:
                 blocks = max(1, -(-units // worlds))
+                blocks = min(blocks, _FEW_BLOCKS) if goes_on else blocks
                 program.run(address, blocks, (lanes, worlds), worlds * scratch, self.schedule)
 
         return run
