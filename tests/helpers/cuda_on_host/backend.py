@@ -20,7 +20,8 @@ from tests.helpers.cuda_on_host.program import Schedule, program_of
 SHARED_OF_BLOCK, SHARED_OF_MULTIPROCESSOR = 232448, 233472
 """Bytes of shared memory of an H100."""
 
-_FEW_BLOCKS = 2  # of a launch whose blocks go on with further units, so that some do
+FEW_BLOCKS = 2
+"""Blocks of a launch whose blocks go on with further units, so that some do."""
 
 
 class Built(NamedTuple):
@@ -89,7 +90,7 @@ class FiberBackend(HostBackend):
                 program.run(address, units, (cuda_build.SCAN_LANES, 1), 0, self.schedule)
             else:
                 blocks = max(1, -(-units // worlds))
-                blocks = min(blocks, _FEW_BLOCKS) if goes_on else blocks
+                blocks = min(blocks, FEW_BLOCKS) if goes_on else blocks
                 program.run(address, blocks, (lanes, worlds), worlds * scratch, self.schedule)
 
         return run

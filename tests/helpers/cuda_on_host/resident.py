@@ -8,6 +8,7 @@ from simengine.backends.base import lanes_for
 from simengine.kernels import cuda_build
 from simengine.kernels.kernel import Kernel
 from tests.gpu.launcher import HostResident
+from tests.helpers.cuda_on_host.backend import FEW_BLOCKS
 from tests.helpers.cuda_on_host.program import FIRST_TO_LAST, Edit, Schedule, program_of
 from tests.stages.harness import Argument, Memory
 
@@ -38,6 +39,7 @@ class FiberResident(HostResident):
         bytes_of_world = words * np.dtype(self.memory.dtype).itemsize
         worlds = max(1, min(worlds_a_block, cuda_build.BLOCK // lanes))
         blocks = -(-self.memory.num_worlds * parts // worlds)
+        blocks = min(blocks, FEW_BLOCKS) if kernel.goes_on else blocks
         far = np.full(blocks * worlds * bytes_of_world if lanes > 32 else 1, self.schedule.byte, np.uint8)
         packed = self.packed([*slots, int(far.ctypes.data)])
         program.run(int(packed.ctypes.data), blocks, (lanes, worlds), worlds * bytes_of_world, self.schedule)
