@@ -42,8 +42,9 @@ DEVICE void sym_load(SymRows* rows, const real* A, int n) {
   range_load<LANES>(rows->row, rows->range, A, n);
   return;
 #endif
+  // by symmetry a lane reads a column, so that neighbouring lanes read neighbouring words
 #pragma unroll
-  for (int j = 0; j < LANES; ++j) rows->row[j] = i < n && j < n ? A[i * n + j] : R(0.0);
+  for (int j = 0; j < LANES; ++j) rows->row[j] = i < n && j < n ? A[j * n + i] : R(0.0);
 }
 
 // Move the rows from registers to local memory, if they have 32 words: two rows in registers would leave too few
