@@ -5,6 +5,43 @@
 
 #define SCAN_ITEMS 8  // consecutive worlds per lane and round
 
+// Four consecutive integers, which a GPU loads or stores at once.
+struct alignas(16) FourInts {
+  int of[4];
+};
+
+// The values of the lane's worlds from number `first` on, of `number` worlds; zeros for those behind the last. `fours`
+// says that they can be loaded by fours.
+DEVICE void load_items(const int* values, int first, int number, bool fours, int* x) {
+  if (fours) {
+    UNROLLED for (int q = 0; q < SCAN_ITEMS; q += 4) {
+      FourInts four = {{0, 0, 0, 0}};
+      if (first + q < number) four = *reinterpret_cast<const FourInts*>(values + first + q);
+      for (int k = 0; k < 4; ++k) x[q + k] = four.of[k];
+    }
+    return;
+  }
+  for (int k = 0; k < SCAN_ITEMS; ++k) x[k] = first + k < number ? values[first + k] : 0;
+}
+
+// Store the addresses of the lane's worlds, which have x entries each, the first at `before`.
+DEVICE void store_addresses(int* addresses, int first, int number, bool fours, int before, const int* x) {
+  UNROLLED for (int q = 0; q < SCAN_ITEMS; q += 4) {
+    FourInts four;
+    for (int k = 0; k < 4; ++k) {
+      four.of[k] = before;
+      before += x[q + k];
+    }
+    if (fours) {
+      if (first + q < number) *reinterpret_cast<FourInts*>(addresses + first + q) = four;
+      continue;
+    }
+    for (int k = 0; k < 4; ++k) {
+      if (first + q + k < number) addresses[first + q + k] = four.of[k];
+    }
+  }
+}
+
 DEVICE void scan(int column, const int* counts, int* con_adr, int* efc_adr, int* efc_J_adr, int* lists, int* totals,
                  int* totals_host, int* progress, int* progress_host, int begin, int shard_size, int contact_capacity,
                  int row_capacity, int jacobian_capacity, int row_beyond, int jacobian_beyond) {
@@ -13,23 +50,29 @@ DEVICE void scan(int column, const int* counts, int* con_adr, int* efc_adr, int*
   const int* values = counts + (column < NUM_COLUMNS ? column : COLUMN_ROWS) * shard_size;
   const int beyond = arena == 1 ? row_beyond : arena == 2 ? jacobian_beyond : 0;
   int* addresses = arena == 0 ? con_adr : arena == 1 ? efc_adr : efc_J_adr;
-  int sum = 0;
+  // blocks of a GPU move four words at once, and load those of the next round before they add up the ones at hand
+  const size_t places = size_t(values) | (arena >= 0 ? size_t(addresses + begin) : 0);
+  const bool fours = SIMENGINE_GPU && places % sizeof(FourInts) == 0 && shard_size % 4 == 0;
+  int sum = 0, next[SCAN_ITEMS];
+  load_items(values, SCAN_ITEMS * lane(), shard_size, fours, next);
   for (int base = 0; base < shard_size; base += SCAN_ITEMS * LANES) {
     const int first = base + SCAN_ITEMS * lane();
     int x[SCAN_ITEMS], own = 0, total;
     for (int k = 0; k < SCAN_ITEMS; ++k) {
-      x[k] = first + k < shard_size ? values[first + k] : 0;
-      if (x[k] <= beyond) x[k] = 0;
+      x[k] = next[k] <= beyond ? 0 : next[k];
       own += x[k];
     }
+    load_items(values, first + SCAN_ITEMS * LANES, shard_size, fours, next);
     int before = sum + lane_scan(own, &total);
-    for (int k = 0; k < SCAN_ITEMS && first + k < shard_size; ++k) {
-      const int world = begin + first + k;
-      // (1) the world's address in the shard's arena
-      if (arena >= 0) addresses[world] = before;
+    if (arena >= 0) {
+      // (1) the worlds' addresses in the shard's arena
+      store_addresses(addresses + begin, first, shard_size, fours, before, x);
+    } else if (column != COLUMN_ROWS) {
       // (2) the list of the column's worlds, in ascending order
-      if (arena < 0 && column != COLUMN_ROWS && x[k]) lists[column * shard_size + before] = world;
-      before += x[k];
+      for (int k = 0; k < SCAN_ITEMS && first + k < shard_size; ++k) {
+        if (x[k]) lists[column * shard_size + before] = begin + first + k;
+        before += x[k];
+      }
     }
     sum += total;
   }
