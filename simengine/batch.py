@@ -108,7 +108,7 @@ class Batch:
             raise ValueError(
                 f"step(ctrl=...) got controls of {len(given)} groups and there are {len(groups)}; give one per group"
             )
-        pairs = zip(groups, cast(Sequence[ArrayLike | None], given), strict=True)
+        pairs = zip(groups, cast("Sequence[ArrayLike | None]", given), strict=True)
         taken = [(group.index, group.controls(n, own)) for group, own in pairs if own is not None]
         for group, own in taken:
             if own.ndim < 3:
