@@ -1,23 +1,25 @@
-"""How the time of a step grows, what a world takes of memory, and how long a program takes to its first step.
+"""How the time of a step grows, memory of a world, the step of a single one, and the way to the first step.
 
 Each part is there if its result file is.
 """
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterator
 
 from benchmarks.scaling import bend, exponents
 
-from .markdown import NONE, speed, table, three_digits
+from .markdown import NONE, ratio, speed, table, three_digits
 from .results import RESULTS, Result, Row, load, origin
 
-SCALING, GPUS, MEMORY, START = "scaling_h200", "scaling_gpus_h200", "memory_h200", "start_h200"
+SCALING, GPUS, MEMORY, ONE_WORLD = "scaling_h200", "scaling_gpus_h200", "memory_h200", "one_world_2_cores"
+START, START_ON_CPU = "start_h200", "start_2_cores"
 
 
 def growth() -> str:
     """The sections whose results are committed, each with its heading."""
-    return "\n\n".join(part for part in (*_scaling(), *_gpus(), *_memory(), *_start()) if part)
+    return "\n\n".join(part for part in (*_scaling(), *_gpus(), *_memory(), *_one_world(), *_start()) if part)
 
 
 def scaling_table(result: Result) -> str:
@@ -53,6 +55,16 @@ def memory_table(result: Result) -> str:
     timed = any("steps_per_s" in row for row in result["rows"])
     heads = ["model", "worlds", "KiB a world", "GiB", *(("steps a second",) if timed else ())]
     return table(heads, [_batch(row)[: len(heads)] for row in result["rows"]], words=1)
+
+
+def one_world_table(result: Result) -> str:
+    """Microseconds of a step of one world and of `mj_step`, medians with the range of the repeats, and their ratio."""
+    lines = []
+    for row in result["rows"]:
+        times = (row[f"all_{key}"] for key in ("us_per_step", "mj_step_us"))
+        shown = (f"{statistics.median(every):.1f} ({min(every):.1f} to {max(every):.1f})" for every in times)
+        lines.append([row["model"], *shown, ratio(row["ratio"])])
+    return table(["model", "simengine", "mj_step", "simengine over mj_step"], lines, words=1)
 
 
 def start_table(result: Result) -> str:
@@ -107,15 +119,33 @@ def _memory() -> Iterator[str]:
         yield origin(MEMORY)
 
 
+def _one_world() -> Iterator[str]:
+    if _there(ONE_WORLD):
+        result = load(ONE_WORLD)
+        twice = sum(row["ratio"] <= 2 for row in result["rows"])
+        yield "## One world on a CPU, beside mj_step"
+        yield (
+            "Microseconds of a step where Python makes one step of one world a call, with new controls in each, from "
+            "the same\nstates, in turns. simengine is made for many worlds: most of a call for a small model is time "
+            "of Python. It\ntakes at most twice as long as `mj_step` for "
+            f"{twice} of {len(result['rows'])} models."
+        )
+        yield one_world_table(result)
+        yield origin(ONE_WORLD)
+
+
 def _start() -> Iterator[str]:
-    if _there(START):
+    if _there(START) or _there(START_ON_CPU):
         yield "## Start"
         yield (
             "Seconds of processes that make one step, with an empty cache of kernels (cold) and then with the kernels "
             "that the\nfirst left there (warm)."
         )
-        yield start_table(load(START))
-        yield origin(START)
+    for name, where in ((START, "On a GPU:"), (START_ON_CPU, "On two cores of a CPU:")):
+        if _there(name):
+            yield where
+            yield start_table(load(name))
+            yield origin(name)
 
 
 def _there(name: str) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 import mujoco
 import pytest
 
-from benchmarks import memory, scaling, scaling_gpus, start
+from benchmarks import memory, one_world, scaling, scaling_gpus, start
 from benchmarks.performance import growth
 from benchmarks.performance.results import load
 from benchmarks.scaling_models import crowded_arm, furnished_room, hanging_chain, standing_table
@@ -117,3 +117,14 @@ def test_gpus_are_timed_together(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert lines[2].endswith("| 1.00x |")
     with pytest.raises(RuntimeError, match="ended with code"):
         scaling_gpus.measure("no such model", 4, 1, "host", 1, 1)
+
+
+def test_a_step_of_one_world_is_timed_beside_that_of_mujoco(tmp_path: Path) -> None:
+    found = tmp_path / "one_world.json"
+    assert one_world.main(["inverted_pendulum", "--steps", "20", "--repeats", "2", "--json", str(found)]) == 0
+    (row,) = json.loads(found.read_text())["rows"]
+    assert row["ratio"] == round(row["us_per_step"] / row["mj_step_us"], 2)
+    head, _, line = growth.one_world_table({"rows": [row]}).splitlines()
+    assert head.startswith("| model | simengine | mj_step |")
+    assert line.startswith("| inverted_pendulum | ")
+    assert f"({min(row['all_mj_step_us']):.1f} to {max(row['all_mj_step_us']):.1f})" in line
