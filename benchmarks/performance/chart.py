@@ -24,8 +24,8 @@ SETS = (
     (_GPU, "models of Gymnasium", "peers/gymnasium_mujoco_warp_h200", WARP),
     (_GPU, "robots of public packages", "peers/robots_mujoco_warp_h200", WARP),
     (_GPU, "kinds of models", "peers/kinds_mujoco_warp_h200", WARP),
-    (_CPU, "models and robots", "peers/mujoco_rollout_epyc_2_cores", ROLLOUT),
-    (_CPU, "kinds of models", "peers/kinds_mujoco_rollout_epyc_2_cores", ROLLOUT),
+    (_CPU, "models and robots", "peers/mujoco_rollout_2_cores", ROLLOUT),
+    (_CPU, "kinds of models", "peers/kinds_mujoco_rollout_2_cores", ROLLOUT),
 )
 """Sets of models: the panel, what they are, the result file without its suffix, and the peer."""
 

@@ -34,6 +34,16 @@ LARGE = {name: f"{name}:worlds=8192,emission=ahead" for name in FIVE}
 WHOLE = {name: f"{name}:emission=whole" for name in (*FIVE, "mixed")}
 
 
+def repeats(rows: Sequence[Row]) -> int:
+    """The number of repeats of each row.
+
+    Raises:
+        ValueError: the rows have different numbers of repeats.
+    """
+    (count,) = {row["repeats"] for row in rows}
+    return int(count)
+
+
 def executors_table(rows: Sequence[Row], workloads: Mapping[str, str]) -> str:
     """A line for each executor that ran some list, and a column for each list. The fastest of a column is bold.
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from . import chart, costs, growth, heaps, kinds, lists, mixed, models, robots
+from . import chart, costs, growth, heaps, kinds, lists, mixed, robots
 from .markdown import percent
 from .results import ROOT, load, origin, scheduler_rows
 
@@ -18,9 +18,9 @@ _PEER_PILES = "peers/piles_mujoco_warp_h200"
 _GYMNASIUM = "peers/gymnasium_mujoco_warp_h200"
 _ROBOTS = "peers/robots_mujoco_warp_h200"
 _ROBOT_KERNELS = "robot_kernels_h200"
-_ROBOTS_ON_CPU = "peers/mujoco_rollout_epyc_2_cores"
+_ROBOTS_ON_CPU = "peers/mujoco_rollout_2_cores"
 _KINDS = "peers/kinds_mujoco_warp_h200"
-_KINDS_ON_CPU = "peers/kinds_mujoco_rollout_epyc_2_cores"
+_KINDS_ON_CPU = "peers/kinds_mujoco_rollout_2_cores"
 _GAINS = ("prisms_h200", "islands_of_bodies_h200", "newton_without_cones_h200")
 _PEER_MIXED = "peers/mixed_mujoco_warp_h200"
 
@@ -50,7 +50,7 @@ def _values() -> dict[str, str]:
 
 
 def _of_models() -> dict[str, str]:
-    gpu, cpu = robots.Beside(load(_GYMNASIUM), robots.WARP), load("cpu_xeon_2_cores")
+    gpu = robots.Beside(load(_GYMNASIUM), robots.WARP)
     ratios = [point.ratio for point in chart.points() if point.ratio is not None]
     return {
         "cases": str(len(ratios)),
@@ -63,10 +63,6 @@ def _of_models() -> dict[str, str]:
         "gpu_outside_of_peer": gpu.outside(robots.WARP.engine),
         "gpu_without_result": gpu.without_result(),
         "gpu_origin": origin(_GYMNASIUM),
-        "cpu_table": models.cpu_table(cpu),
-        "cpu_repeats": str(models.repeats(cpu)),
-        "cpu_lost": models.lost(cpu) or "none",
-        "cpu_origin": origin("cpu_xeon_2_cores"),
     }
 
 
@@ -87,6 +83,7 @@ def _of_robots() -> dict[str, str]:
         "kinds_origin": origin(_KINDS_ON_CPU),
         "cpu_robots_table": cpu.table(),
         "cpu_robots_held": cpu.held(),
+        "cpu_robots_batch": robots.Beside(load(_ROBOTS_ON_CPU), robots.BATCH).also(),
         "cpu_robots_enough": f"{robots.ROLLOUT.enough:g}",
         "cpu_robots_lost": cpu.lost(),
         "cpu_robots_outside": cpu.outside(robots.OURS),
@@ -126,7 +123,7 @@ def _of_lists() -> dict[str, str]:
     return {
         "lists": str(covered["lists"]),
         "lists_of_device": str(covered["device"]),
-        "list_repeats": str(models.repeats({"rows": rows})),
+        "list_repeats": str(lists.repeats(rows)),
         "spread_half": percent(sorted(spreads)[len(spreads) // 2]),
         "spread_most": percent(max(spreads)),
         "fixed_table": lists.executors_table(rows, lists.FIXED),

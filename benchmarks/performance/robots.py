@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import statistics
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,6 +42,7 @@ class Peer:
 
 WARP = Peer("mujoco-warp", "MuJoCo Warp", enough=3.0, with_error=True)
 ROLLOUT = Peer("mujoco.rollout", "mujoco.rollout", enough=1.5, with_error=False)
+BATCH = Peer("mujoco.batch", "mujoco.batch", enough=1.5, with_error=False)
 
 
 class Beside:
@@ -80,6 +82,16 @@ class Beside:
         """For how many models every ratio that was measured is enough, such as "23 of 38 models"."""
         least = [min(found) for model in self._models if (found := self._ratios(model))]
         return f"{sum(one >= self._peer.enough for one in least)} of {len(least)} models"
+
+    def also(self) -> str:
+        """A sentence on a peer that has no table; empty if it was not measured."""
+        if not (ratios := self.ratios()):
+            return ""
+        name, median = self._peer.title, statistics.median(ratios.values())
+        return (
+            f"`{name}` ran in the same commands: simengine is at least {self._peer.enough:g} times as fast for "
+            f"{self.held()},\nby the median of all cases {ratio(median)}."
+        )
 
     def lost(self) -> str:
         """The cases that are slower than with the peer, such as "aloha_pot at 64 worlds"; "none" without one."""

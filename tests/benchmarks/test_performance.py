@@ -9,24 +9,10 @@ from typing import Any
 import pytest
 
 from benchmarks.performance import __main__ as performance
-from benchmarks.performance import chart, heaps, lists, mixed, models, results
+from benchmarks.performance import chart, heaps, lists, mixed, results
 from benchmarks.performance.markdown import NONE, ratio, speed, table, three_digits
 from benchmarks.performance.page import PAGE, fill, page
 from benchmarks.performance.results import RESULTS, origin, scheduler_rows
-
-ROW = {
-    "worlds": 64,
-    "steps_per_s": 123456,
-    "all_steps_per_s": [100_000, 123456, 150_000],
-    "peer_steps_per_s": 50000,
-    "all_peer_steps_per_s": [50000, 49000, 51000],
-    "ratio": 2.469,
-    "repeats": 3,
-    "executor": "threads",
-    "kernels_per_step": 2,
-    "qacc_error": 1.2e-4,
-    "us_per_step": 500.0,
-}
 
 
 def lines_of(text: str) -> list[list[str]]:
@@ -64,22 +50,12 @@ def test_the_chart_is_the_same_text_each_time_and_holds_every_case() -> None:
 
 def test_the_page_holds_every_file_that_it_names_and_every_lost_case() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    files = "peers/gymnasium_mujoco_warp_h200", "cpu_xeon_2_cores", "mixed_h200", "scheduler_h200", "piles_256_h200"
-    for name in (*files, "peers/kinds_mujoco_warp_h200", "prisms_h200"):
+    peers = "peers/gymnasium_mujoco_warp_h200", "peers/mujoco_rollout_2_cores", "peers/kinds_mujoco_warp_h200"
+    for name in (*peers, "mixed_h200", "scheduler_h200", "piles_256_h200", "prisms_h200"):
         assert f"`benchmarks/results/{name}.json`" in text
         assert json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))["date"] in text
     lost = sum(point.ratio < 1 for point in chart.points() if point.ratio is not None)
     assert f"in {lost} of them, left of the line, the peer is faster" in text
-
-
-def test_cpu_models_with_ranges_of_both_engines() -> None:
-    result = {"rows": [{**ROW, "model": "ant"}, {**ROW, "model": "humanoid", "ratio": 0.7}]}
-    found = lines_of(models.cpu_table(result))
-    assert found[2] == (
-        "ant,64,`threads`,123 k,100 k to 150 k,50.0 k,49.0 k to 51.0 k,2.47x,2.00x to 2.94x,1e-04".split(",")
-    )
-    assert models.lost(result) == "humanoid at 64 worlds"
-    assert models.repeats(result) == 3
 
 
 def test_commands_that_differ_only_in_models_are_one_with_all_of_these(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmarks.performance.markdown import NONE
 from benchmarks.performance.results import ROOT, load
-from benchmarks.performance.robots import OURS, WARP, Beside, alone
+from benchmarks.performance.robots import BATCH, OURS, WARP, Beside, alone
 
 PEER = WARP.engine
 
@@ -96,3 +96,11 @@ def test_the_readme_has_the_least_and_the_largest_ratio() -> None:
     models = len({model for model, _ in speeds})
     said = f"{models} robots step {min(ratios):.1f} to {max(ratios):.0f} times as fast as in MuJoCo Warp on an H200"
     assert said in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_a_peer_without_a_table_has_a_sentence_if_it_was_measured() -> None:
+    assert Beside(RESULT, BATCH).also() == ""
+    rows = [*RESULT["rows"], *(row("arm", worlds, BATCH.engine, 2000.0) for worlds in (512, 8192))]
+    said = Beside({"rows": rows}, BATCH).also()
+    assert "at least 1.5 times as fast for 1 of 1 models" in said
+    assert said.endswith("by the median of all cases 11.0x.")
