@@ -46,8 +46,8 @@ DEVICE int rests_above(const Difference& d, const real* top, real most, real* po
   for (int i = 0; i < 3; ++i) offset[i] = at[i] - prism.vert[9 + i];
   *gap = dot3(top, offset);
   if (*gap > most) return REST_APART;
-  // the ball that can roll in an ellipsoid is as deep around the foot of its point (round_cores.cuh); then the prism need
-  // hold that foot only
+  // the ball that can roll in an ellipsoid is as deep around the foot of its point (round_cores.cuh); then the prism
+  // need hold that foot only
   const real depth = -*gap <= rolling_ball(d.b) ? R(0.0) : -*gap;
   for (int i = 0; i < 3; ++i) under[i] = depth > 0 ? at[i] : fma_(-*gap, top[i], at[i]);
   return is_within(prism, under, depth) ? REST_FOUND : REST_UNKNOWN;
