@@ -15,7 +15,7 @@ from simengine.kernels.kernel import Kernel
 from simengine.kernels.placing import ScratchPlan
 from simengine.plan.evaluation import SIZE_CLASSES
 from simengine.plan.launches import Launch, Listed
-from simengine.plan.scratch import class_bounds, column_words, global_words, works_in_global_memory
+from simengine.plan.scratch import class_bounds, columns_of, global_words, works_in_global_memory
 from simengine.plan.selection import SPREAD_WORLDS
 from simengine.state.fields import (
     COLUMNS,
@@ -143,7 +143,7 @@ class CallFactory:
             args = [*head, *self._fields(kernel, set(kept)), *self._tail(kernel, places, scalars)]
         word = 4 if store.dtype == "float32" else 8
         lanes = kernel_lanes(kernel, self.lanes)
-        scratch = word * (places.words + column_words(store.backend, lanes, kernel.solver_warps))
+        scratch = word * (places.words + columns_of(kernel, lanes, store.backend))
         works_in = None
         if works_in_global_memory(kernel, self.lanes, store.backend):
             # The kernels of a shard that work in global memory share one buffer, so hazards put them in order.

@@ -99,8 +99,10 @@ DEVICE const T* preload(T* copy, const T* in, int n) {
 #endif
 }
 
-// Words at the start of a group's scratch that linear algebra uses: on the GPU four columns of a matrix.
-#if SIMENGINE_GPU && LANES <= 32
+// Words at the start of a group's scratch that linear algebra uses: on the GPU four columns of a matrix. A kernel that
+// solves nothing may have none.
+#ifdef COLUMN_WORDS
+#elif SIMENGINE_GPU && LANES <= 32
 #define COLUMN_WORDS (4 * LANES)
 #elif SIMENGINE_GPU && defined(SOLVER_WARPS)
 #define COLUMN_WORDS (4 * WARP_LANES)

@@ -47,17 +47,36 @@ def place_items(
     second is the last to read the first.
     """
     neighbours = _neighbours(items, shared)
-    places = (_place(order, lengths, neighbours) for order in _orders(items, lengths))
-    starts, words = min(places, key=lambda place: place[1])
+    orders = list(_orders(items, lengths))
+    starts, words = min((_place(order, lengths, neighbours) for order in orders), key=lambda place: place[1])
+    least = (
+        max(sum(_alive(body, items, lengths)) for body in range(max(item.last for item in items) + 1)) if items else 0
+    )
+    for order in _with_one_last(orders):
+        if words <= least:
+            break
+        starts, words = min((starts, words), _place(order, lengths, neighbours), key=lambda place: place[1])
     return ScratchPlan({item.name: start for item, start in zip(items, starts, strict=True)}, words)
 
 
 def _orders(items: Sequence[ScratchItem], lengths: Sequence[int]) -> Iterator[Sequence[int]]:
-    """Orders of placement to try: by first body, largest first, longest lifetime first."""
+    """Orders of placement to try: by first body, largest first, longest lifetime first, latest end first."""
     numbers = range(len(items))
     yield numbers
     yield sorted(numbers, key=lambda i: -lengths[i])
     yield sorted(numbers, key=lambda i: (items[i].first - items[i].last, -lengths[i]))
+    yield sorted(numbers, key=lambda i: -items[i].last)
+
+
+def _with_one_last(orders: Sequence[Sequence[int]]) -> Iterator[Sequence[int]]:
+    """The same orders with one item behind all others, where words between items are left free otherwise."""
+    for order in orders:
+        yield from ([*(i for i in order if i != item), item] for item in order)
+
+
+def _alive(body: int, items: Sequence[ScratchItem], lengths: Sequence[int]) -> Iterator[int]:
+    """The words of each item that is live in a body."""
+    return (words for item, words in zip(items, lengths, strict=True) if item.first <= body <= item.last)
 
 
 @lru_cache(maxsize=1024)

@@ -67,7 +67,8 @@ def world_function(kernel: Kernel, until: int | None = None) -> str:
         arguments = ["m", *(f"w_{n}" for n in stage.fields)]
         arguments += [_working(kernel, stage, n) for n, _ in stage.scratch]
         arguments += list(stage.scalars)
-        lines.append(f"  ::{stage.callee}({', '.join(arguments)});")
+        kept = f"if ({' || '.join(stage.writes)}) " if stage.if_kept else ""
+        lines.append(f"  {kept}::{stage.callee}({', '.join(arguments)});")
         copied = kernel.copy_after(i)
         lines += [_copy_out(kernel, name) for name in copied]
         if copied and i < len(kernel.stages) - 1:

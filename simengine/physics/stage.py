@@ -63,6 +63,7 @@ class Stage:
         body: name of the device function and stem of its file, where several stages share one; empty where both are
             the stage's name.
         constants: template arguments of the device function, by which the stages that share it differ.
+        if_kept: a kernel leaves the body out if it stores nothing that the body writes. No later body may read that.
         jax: "module:function" of the JAX form, the module without its package; empty for a stage that JAX does not
             need, because array shapes are fixed there.
     """
@@ -83,6 +84,7 @@ class Stage:
     flops: float = 0.0
     body: str = ""
     constants: str = ""
+    if_kept: bool = False
     jax: str = ""
 
     def __post_init__(self) -> None:

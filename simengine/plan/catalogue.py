@@ -19,6 +19,12 @@ from simengine.physics.dynamics.unconstrained import UNCONSTRAINED
 from simengine.physics.integration.euler import EULER_FACTOR, EULER_FACTORED
 from simengine.physics.integration.implicitfast_diagonal import IMPLICITFAST_DIAGONAL
 from simengine.physics.kinematics.com_pos import COM_POS
+from simengine.physics.kinematics.frames_in_parts import (
+    BODY_PARTS,
+    COM_POS_PARTS,
+    GEOM_FRAMES,
+    GEOM_FRAMES_OF_MANY,
+)
 from simengine.physics.kinematics.guard import GUARD
 from simengine.physics.kinematics.kinematics import KINEMATICS, KINEMATICS_OF_MANY
 from simengine.physics.kinematics.sites import SITES
@@ -57,6 +63,7 @@ from simengine.plan.contact_kernels import (
     TOUCH_IN_EIGHT,
     TOUCHES_OF_MANY,
 )
+from simengine.plan.scratch import WITHOUT_COLUMNS
 from simengine.plan.smooth_kernels import (
     ACTUATORS_BY_BLOCK,
     FORCES,
@@ -192,6 +199,40 @@ POSES_OF_MANY = tuple(map(with_geoms_in_memory, (POSES, POSES_GENERAL, POSES_SIT
 """Every kernel of kinematics for models of many geoms."""
 
 
+_BLOCKS_OF_PARTS = 8  # of 128 threads on a multiprocessor; a few registers of paths of tendons spill
+
+
+@cache
+def in_parts(poses: Kernel) -> Kernel:
+    """A kernel of kinematics that has matrices, frames of geoms and inertias in scratch one after another.
+
+    The frames of geoms come right before what reads them. A multiprocessor then has room for as many worlds of large
+    batches as it has threads for.
+    """
+    frames = GEOM_FRAMES_OF_MANY if KINEMATICS_OF_MANY in poses.stages else GEOM_FRAMES
+    reader = next((stage for stage in poses.stages if "geom_xpos" in stage.reads), None)
+    first = BODY_PARTS if reader else (*BODY_PARTS[:1], frames, *BODY_PARTS[1:])
+    parts = {KINEMATICS: first, KINEMATICS_OF_MANY: first, COM_POS: COM_POS_PARTS}
+    parts |= {reader: (frames, reader)} if reader else {}
+    stages = tuple(part for stage in poses.stages for part in parts.get(stage, (stage,)))
+    counts = not {COLLISION, COLLISION_GENERAL}.isdisjoint(stages)
+    least = poses.min_blocks_per_multiprocessor
+    return replace(
+        poses,
+        name=f"{poses.name}_in_parts",
+        stages=stages,
+        preload=frozenset() if counts else poses.preload,  # counting would keep qpos in scratch to its end
+        min_blocks_per_multiprocessor=least if counts else max(least, _BLOCKS_OF_PARTS),
+        constants=(WITHOUT_COLUMNS,),
+    )
+
+
+POSES_IN_PARTS = tuple(map(in_parts, (POSES, POSES_GENERAL, POSES_SITELESS)))
+MANY_IN_PARTS = tuple(map(in_parts, POSES_OF_MANY))
+POSITION_IN_PARTS = tuple(map(in_parts, (POSITION, POSITION_GENERAL, POSITION_SITELESS)))
+"""The same for every kernel of kinematics."""
+
+
 def position_in_two(general: bool, sites: bool = True) -> tuple[Kernel, Kernel]:
     """Guard and kinematics, then contact counts, for which `smooth` need not wait."""
     return poses(general, sites), single(COLLISION_GENERAL if general else COLLISION)
@@ -273,6 +314,9 @@ def step_kernels(integrator: str, solver: str = SOLVE_NEWTON_UNILATERAL.name) ->
         POSES_SITELESS,
         POSES_SITES,
         *POSES_OF_MANY,
+        *POSES_IN_PARTS,
+        *MANY_IN_PARTS,
+        *POSITION_IN_PARTS,
         TENDONS_BY_BLOCK,
         *SEARCHES,
         LIST_BY_BLOCK,

@@ -12,6 +12,9 @@ from simengine.kernels.placing import ScratchPlan
 from simengine.model.model_table import ModelTable
 from simengine.state.island_fields import ISLAND_CLASSES, LARGE_ISLANDS, MOST_LARGE_DOFS
 
+WITHOUT_COLUMNS = ("COLUMN_WORDS", 0)
+"""Constant of kernels that solve nothing, whose scratch has no words for linear algebra."""
+
 _LANES_OF_A_WARP = 32
 """Kernels with more lanes have their scratch in global memory, since the worlds they serve outgrow shared memory."""
 
@@ -49,6 +52,12 @@ def lanes_of_islands(model: ModelTable, backend: Backend) -> tuple[int, ...]:
 def column_words(backend: Backend, lanes: int, solver_warps: int = 0) -> int:
     """Words of scratch that linear algebra needs for the lanes of one unit, of which `solver_warps` may solve."""
     return cuda_build.column_words(lanes, solver_warps) if backend.name == "cuda" else 4
+
+
+def columns_of(kernel: Kernel, lanes: int, backend: Backend) -> int:
+    """The same for a kernel, which may have none because it solves nothing."""
+    none = WITHOUT_COLUMNS in kernel.constants
+    return 0 if none else column_words(backend, lanes, kernel.solver_warps)
 
 
 def scratch_plan(kernel: Kernel, sizes: Mapping[str, int], nrow: int, backend: Backend) -> ScratchPlan:

@@ -239,15 +239,22 @@ class Selection:
         plain = not general and not self.model.has_islands and self.model.nv <= 2 * HALF_WARP
         if self.in_eight and plain and self.worlds > MOST_WORLDS_BY_WARPS:
             return (catalogue.POSITION_IN_SIXTEEN,)
-        return self._fitting(catalogue.position(general, self._reads_sites))
+        position = catalogue.position(general, self._reads_sites)
+        return self._fitting(catalogue.in_parts(position) if self._in_parts else position)
+
+    @property
+    def _in_parts(self) -> bool:
+        """Whether kinematics has in scratch one part after another, so that more worlds are on a GPU at once."""
+        return self.spreads_searches and self.worlds > MERGED_WORLDS and not self.model.has_islands
 
     @property
     def _poses(self) -> Kernel:
         """The kernel of positions alone. Without sites and tendons it has half of the code, and less scratch."""
         poses = catalogue.poses(self._reads_sites or self.model.ntendon > 0, self._reads_sites)
-        large = self.spreads_searches and self.worlds > MERGED_WORLDS and self.model.ngeom >= FEWEST_GEOMS_IN_MEMORY
-        many = (self.culls or large) and not self.model.has_islands
-        return catalogue.with_geoms_in_memory(poses) if many else poses
+        many = self.culls or (self._in_parts and self.model.ngeom >= FEWEST_GEOMS_IN_MEMORY)
+        if many and not self.model.has_islands:
+            poses = catalogue.with_geoms_in_memory(poses)
+        return catalogue.in_parts(poses) if self._in_parts else poses
 
     @property
     def _searches(self) -> tuple[Kernel, ...]:

@@ -96,7 +96,8 @@ def room(geoms: int, kind: str) -> ModelTable:
 def test_large_batches_have_frames_of_many_geoms_in_memory(geoms: int, worlds: int) -> None:
     names = kernels(room(geoms, "cylinder"), worlds)
     many = geoms >= FEWEST_GEOMS_IN_MEMORY and worlds > MERGED_WORLDS
-    assert any(name.endswith("_of_many") for name in names) == many
+    assert any("_of_many" in name for name in names) == many
+    assert any(name.endswith("_in_parts") for name in names) == (worlds > MERGED_WORLDS)
 
 
 @pytest.mark.parametrize("geoms", [FEWEST_PAIRS_LISTED, FEWEST_PAIRS_LISTED + 1])

@@ -27,6 +27,7 @@ from tests.stages.units import Edit
 pytestmark = [pytest.mark.sanitizer]
 
 _OF_ROOMS = (*catalogue.POSES_OF_MANY, contact_kernels.LISTING_BY_CLUSTERS, contact_kernels.CLUSTERS_BY_BLOCK)
+IN_PARTS = (catalogue.POSES_IN_PARTS, catalogue.MANY_IN_PARTS, catalogue.POSITION_IN_PARTS)
 _OWN_MODELS = (*ISLAND_KERNELS, *_OF_ROOMS)
 KERNELS = [kernel for kernel in all_kernels() if kernel not in _OWN_MODELS]
 """What solves worlds island by island, or is for rooms of many geoms, is run on its own models; see
@@ -106,8 +107,9 @@ def programs(name: str, dtype: str, integrator: str, form: str) -> tuple[Memory,
     memory = start(name, dtype, 0, WORLDS[name])
     # these work on what a step has left, in the place of kernels that it has
     halves = () if memory.model.general_position else (catalogue.POSITION_IN_SIXTEEN,)
+    parts = [k for of in IN_PARTS for k in (of if memory.model.general_position else of[:1])]
     damped = (catalogue.DIAGONAL_KERNEL,) if integrator == "euler" and memory.model.damps_single_dofs else ()
-    again = ((kernel, arguments(kernel, memory)) for kernel in (*halves, *damped))
+    again = ((kernel, arguments(kernel, memory)) for kernel in (*halves, *parts, *damped))
     if form == "single":
         return memory, chain(calls(memory, integrator, 0), again)
     nothing = {kernel.name: frozenset[str]() for kernel in KERNELS}

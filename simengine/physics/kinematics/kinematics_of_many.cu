@@ -14,6 +14,20 @@ DEVICE void geom_frame(const Model& m, int g, const real* xpos, const real* xqua
   quat_to_mat(mat, quat);
 }
 
+// The frames of all geoms.
+DEVICE void frames_in_pieces(const Model& m, const real* xpos, const real* xquat, real* geom_xpos, real* geom_xmat,
+                             real* piece) {
+  real *pos = piece, *mat = piece + 3 * GEOMS_OF_A_PIECE;
+  ROLLED for (int first = 0; first < m.ngeom(); first += GEOMS_OF_A_PIECE) {
+    const int left = m.ngeom() - first, number = left < GEOMS_OF_A_PIECE ? left : GEOMS_OF_A_PIECE;
+    LANE_FOR(k, number) geom_frame(m, first + k, xpos, xquat, pos + 3 * k, mat + 9 * k);
+    lane_sync();
+    copy_out(geom_xpos + 3 * size_t(first), pos, 3 * number);
+    copy_out(geom_xmat + 9 * size_t(first), mat, 9 * number);
+    lane_sync();
+  }
+}
+
 DEVICE void kinematics_of_many(const Model& m, const real* qpos, const real* mocap_pos, const real* mocap_quat,
                                real* xpos, real* xquat, real* xmat, real* xipos, real* ximat, real* xanchor,
                                real* xaxis, real* geom_xpos, real* geom_xmat, real* piece) {
@@ -31,14 +45,6 @@ DEVICE void kinematics_of_many(const Model& m, const real* qpos, const real* moc
     quat_mul(quat, xquat + 4 * b, m.body_iquat() + 4 * b);
     quat_to_mat(ximat + 9 * b, quat);
   }
-  real *pos = piece, *mat = piece + 3 * GEOMS_OF_A_PIECE;
-  ROLLED for (int first = 0; first < m.ngeom(); first += GEOMS_OF_A_PIECE) {
-    const int left = m.ngeom() - first, number = left < GEOMS_OF_A_PIECE ? left : GEOMS_OF_A_PIECE;
-    LANE_FOR(k, number) geom_frame(m, first + k, xpos, xquat, pos + 3 * k, mat + 9 * k);
-    lane_sync();
-    copy_out(geom_xpos + 3 * size_t(first), pos, 3 * number);
-    copy_out(geom_xmat + 9 * size_t(first), mat, 9 * number);
-    lane_sync();
-  }
+  frames_in_pieces(m, xpos, xquat, geom_xpos, geom_xmat, piece);
   lane_sync();
 }
