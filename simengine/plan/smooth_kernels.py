@@ -23,6 +23,7 @@ from simengine.physics.passive.passive import PASSIVE
 from simengine.physics.passive.passive_general import PASSIVE_GENERAL
 from simengine.physics.tendons.tendon_passive import TENDON_PASSIVE
 from simengine.physics.tendons.tendon_velocity import TENDON_VELOCITY
+from simengine.plan.scratch import WITHOUT_COLUMNS
 from simengine.plan.stages import single
 
 # Forces come first, so that the inertia and its factor take the place of what they work with.
@@ -30,14 +31,14 @@ SMOOTH = Kernel(
     "smooth",
     (COM_VEL, PASSIVE, RNE, ACTUATION, CRB, FACTOR_M, ACCELERATION),
     direct=frozenset(),
-    preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),
+    preload=frozenset({"cdof", "qvel", "qpos"}),
     min_blocks_per_multiprocessor=8,
 )
 SMOOTH_FLUID = Kernel(
     "smooth_fluid",
     (COM_VEL, PASSIVE, FLUID, RNE, ACTUATION, CRB, FACTOR_M, ACCELERATION),
     direct=frozenset(),
-    preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),
+    preload=frozenset({"cdof", "qvel", "qpos"}),
     min_blocks_per_multiprocessor=8,
 )
 # `smooth` as three kernels: inertia and forces, which do not depend on each other, and then the acceleration.
@@ -45,7 +46,7 @@ INERTIA = Kernel(
     "inertia",
     (CRB, FACTOR_M),
     direct=frozenset(),
-    preload=frozenset({"cinert", "cdof"}),
+    preload=frozenset({"cdof"}),
     min_blocks_per_multiprocessor=8,
 )
 FORCES, FORCES_FLUID = (
@@ -53,8 +54,9 @@ FORCES, FORCES_FLUID = (
         name,
         tuple(stage for stage in whole.stages if stage not in (CRB, FACTOR_M, ACCELERATION)),
         direct=frozenset(),
-        preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),
+        preload=frozenset({"cdof", "qvel", "qpos"}),
         min_blocks_per_multiprocessor=8,
+        constants=(WITHOUT_COLUMNS,),
     )
     for name, whole in (("forces", SMOOTH), ("forces_fluid", SMOOTH_FLUID))
 )
@@ -65,7 +67,7 @@ SMOOTH_GENERAL = Kernel(
         *(ACTUATION_GENERAL, GRAVCOMP, CRB_GENERAL, FACTOR_M, ACCELERATION),
     ),
     direct=frozenset({"actuator_moment"}),
-    preload=frozenset({"cinert", "cdof", "qvel", "qpos"}),
+    preload=frozenset({"cdof", "qvel", "qpos"}),
     min_blocks_per_multiprocessor=8,
 )
 # Many actuators have a kernel of their own, in which a block works on each world.
@@ -84,13 +86,14 @@ SMOOTH_DRIVEN = replace(
 )
 # The same as three kernels, of which the first two do not depend on each other, and then the acceleration.
 INERTIA_GENERAL = replace(
-    SMOOTH_GENERAL, name="inertia_general", stages=(CRB_GENERAL, FACTOR_M), preload=frozenset({"cinert", "cdof"})
+    SMOOTH_GENERAL, name="inertia_general", stages=(CRB_GENERAL, FACTOR_M), preload=frozenset({"cdof"})
 )
 FORCES_GENERAL, FORCES_DRIVEN = (
     replace(
         whole,
         name=name,
         stages=tuple(stage for stage in whole.stages if stage not in (*INERTIA_GENERAL.stages, ACCELERATION)),
+        constants=(WITHOUT_COLUMNS,),
     )
     for name, whole in (("forces_general", SMOOTH_GENERAL), ("forces_driven", SMOOTH_DRIVEN))
 )
