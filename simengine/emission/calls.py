@@ -13,6 +13,7 @@ from simengine.kernels.cuda_build import kernel_lanes
 from simengine.kernels.functions import Build, KernelFunctions
 from simengine.kernels.kernel import Kernel
 from simengine.kernels.placing import ScratchPlan
+from simengine.plan.contact_kernels import parts_of
 from simengine.plan.evaluation import SIZE_CLASSES
 from simengine.plan.launches import Launch, Listed
 from simengine.plan.scratch import class_bounds, columns_of, global_words, works_in_global_memory
@@ -134,6 +135,8 @@ class CallFactory:
         store, shard = self._store, self.shard
         kernel, listed, ahead = planned.kernel, planned.listed, planned.ahead
         places = store.plan.scratch_plan(kernel, self._most_dofs(), planned.nrow)
+        parts = parts_of(kernel, scalars["parts"]) if kernel.in_parts else 1
+        scalars = {**scalars, "parts": parts}
         kept = [n for n in kernel.produced if n not in kernel.in_scratch or n in stored]
         if kernel.unit == "column":
             args = [*self._fields(kernel, {*kept, *(_PROGRESS if ahead else ())}), *self._of_shard(kernel, scalars)]
@@ -149,7 +152,6 @@ class CallFactory:
             # The kernels of a shard that work in global memory share one buffer, so hazards put them in order.
             works_in = store.scratch(shard.index_in_group, global_words(places)) if places.words else None
             args, scratch = [*args, works_in], 0
-        parts = scalars["parts"] if kernel.in_parts else 1
         scan = kernel.unit == "column"
         units = kernel.columns if scan else shard.size * parts
         extent = Extent(units, lanes, scratch, scan, kernel.goes_on)

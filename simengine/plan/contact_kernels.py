@@ -29,6 +29,16 @@ from simengine.physics.collision.prisms.prisms import (
 from simengine.physics.collision.scan import SCAN
 from simengine.plan.stages import single
 
+FEWER_PARTS = "FEWER_PARTS"
+"""Constant of kernels that have fewer groups of lanes for each world than others: the number by which theirs is
+divided. Groups without a search take time to start and to end, too, and those of several lanes are many."""
+
+
+def parts_of(kernel: Kernel, parts: int) -> int:
+    """How many groups of lanes of a kernel work on a world, where `parts` of other kernels do."""
+    return parts // dict(kernel.constants).get(FEWER_PARTS, 1)
+
+
 SCAN_KERNEL = Kernel("scan", (SCAN,), unit="column")
 _BLOCKS_OF_CONVEX = 6
 """Blocks of the narrowphase of convex pairs on a multiprocessor. It mostly stores contacts that counting has kept; a
@@ -53,7 +63,11 @@ SEARCHES = (
     single(COLLISION_LIST),
     replace(single(COLLISION_DISTANCE), own_lanes=1, min_blocks_per_multiprocessor=3, constants=(("ALL_INLINE", 1),)),
     replace(
-        single(COLLISION_DEPTH), queued=3, own_lanes=16, min_blocks_per_multiprocessor=4, constants=(("ALL_INLINE", 1),)
+        single(COLLISION_DEPTH),
+        queued=3,
+        own_lanes=16,
+        min_blocks_per_multiprocessor=4,
+        constants=(("ALL_INLINE", 1), (FEWER_PARTS, 2)),
     ),
     replace(
         single(COLLISION_TOUCH),
@@ -141,14 +155,15 @@ DISTANCE_IN_EIGHT = replace(
 )
 """The second of them for very few worlds, in which eight lanes share a pair."""
 
-DEPTH_BY_WARP = replace(SEARCHES[2], name="depth_by_warp", own_lanes=32)
+DEPTH_BY_WARP = replace(SEARCHES[2], name="depth_by_warp", own_lanes=32, constants=(("ALL_INLINE", 1),))
 """The third of them for few worlds, with a whole warp for each pair, since few of its warps would have another pair."""
 
 TOUCH_IN_EIGHT = replace(SEARCHES[3], name="touch_in_eight", own_lanes=8)
 """The fourth of them for very few worlds: a warp has four searches instead of 32, which often take different ways."""
 
+_OF_SHORT_QUEUES = (("TAKES_SHORT_QUEUES", 1), (FEWER_PARTS, 4), ("SHORT_QUEUE", 4))
 TOUCHES_OF_MANY = (
-    replace(TOUCH_IN_EIGHT, name="touch_short", constants=(*TOUCH_IN_EIGHT.constants, ("TAKES_SHORT_QUEUES", 1))),
+    replace(TOUCH_IN_EIGHT, name="touch_short", constants=(*TOUCH_IN_EIGHT.constants, *_OF_SHORT_QUEUES)),
     replace(SEARCHES[3], name="touch_long", constants=(*SEARCHES[3].constants, ("TAKES_LONG_QUEUES", 1))),
 )
 """The fourth of them for more worlds, as two: one for queues in which few searches wait, and one for the others. One of

@@ -317,8 +317,8 @@ class Selection:
 
     @property
     def search_parts(self) -> int:
-        """How many groups of lanes share the searches of a world."""
-        return min(MOST_PARTS, max(LEAST_PARTS, GROUPS_OF_SEARCHES // self.worlds))
+        """How many groups of lanes share the searches of a world; a multiple of four, since some kernels have fewer."""
+        return min(MOST_PARTS, max(LEAST_PARTS, GROUPS_OF_SEARCHES // self.worlds // 4 * 4))
 
     def motion(self) -> tuple[Kernel, ...]:
         """The motion without constraints, and the wanted fields that follow from it."""

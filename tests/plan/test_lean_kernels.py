@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from simengine.model import ModelTable, load_table
+from simengine.plan import contact_kernels
 from simengine.plan.issue import decide_issuing
-from simengine.plan.selection import FEWEST_GEOMS_IN_MEMORY, FEWEST_PAIRS_LISTED, MERGED_WORLDS
+from simengine.plan.selection import FEWEST_GEOMS_IN_MEMORY, FEWEST_PAIRS_LISTED, MERGED_WORLDS, Selection
 from simengine.plan.step_plan import plan_step
 from tests.emission.test_memory import GpuOnPaper
 
@@ -107,3 +108,14 @@ def test_lanes_count_contacts_of_any_world_where_pairs_are_many(geoms: int, worl
     assert model.ncand == geoms - 1
     names = kernels(model, worlds)
     assert ("count_near" in names) == (geoms > FEWEST_PAIRS_LISTED and worlds > MERGED_WORLDS)
+
+
+@pytest.mark.parametrize("worlds", [513, 1000, 1500, 2048, 2049, 8192, 100_000])
+def test_one_of_two_kernels_takes_a_queue_of_any_length(worlds: int) -> None:
+    selection = Selection(room(20, "cylinder"), worlds, "euler", frozenset(), True, spreads_searches=True)
+    short, long = contact_kernels.TOUCHES_OF_MANY
+    limits = []
+    for kernel in (short, long):
+        groups = worlds * contact_kernels.parts_of(kernel, selection.search_parts)
+        limits.append(groups // dict(kernel.constants).get("SHORT_QUEUE", 16))
+    assert limits[0] == limits[1] > 0
