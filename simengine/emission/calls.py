@@ -156,7 +156,7 @@ class CallFactory:
         units = kernel.columns if scan else shard.size * parts
         extent = Extent(units, lanes, scratch, scan, kernel.goes_on)
         launch = store.backend.launch(self.function(kernel), extent, args, store.buffers)
-        reads = self._reads(kernel, listed, ahead)
+        reads = (*self._reads(kernel, listed, ahead), *self.ids(planned.behind, None))
         writes = self.ids((*map(kernel.stored_as, kept), *kernel.island_scratch), listed)
         updates = self._updated(kernel, listed, ahead)
         call = KernelCall(

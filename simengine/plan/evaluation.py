@@ -76,12 +76,12 @@ def plan_evaluation(selection: Selection, rk_stage: int) -> Evaluation:
     """
     model, ahead = selection.model, selection.ahead
 
-    def over_worlds(kernels: Iterable[Kernel], ahead: bool = ahead) -> Launches:
-        return tuple(Launch(kernel, ahead=ahead) for kernel in kernels)
+    def over_worlds(kernels: Iterable[Kernel], ahead: bool = ahead, behind: tuple[str, ...] = ()) -> Launches:
+        return tuple(Launch(kernel, ahead=ahead, behind=behind) for kernel in kernels)
 
     # The motion without constraints needs contacts only if there are adhesion actuators. Otherwise it need not be
     # skipped when an arena is too small, since repeating it gives the same result.
-    motion = over_worlds(selection.motion(), ahead and model.has_adhesion)
+    motion = over_worlds(selection.motion(), ahead and model.has_adhesion, selection.motion_behind)
     solution, after, integration = _solution(selection), selection.after_solution(), selection.integration()
     if model.has_islands and selection.merged and not after and selection.integrator not in ("", "rk4"):
         solution, integration = solution[:-1], tuple(map(scattering, integration))

@@ -49,6 +49,7 @@ class Launch(NamedTuple):
         island_class: size class of the islands; None if the units are not islands.
         most_of_a_world: the most units of a world.
         ahead: whether it may be issued ahead of counts. It then does nothing if an arena is too small.
+        behind: fields that it does not read, but whose writers it waits for, so that it runs beside later launches.
     """
 
     kernel: Kernel
@@ -59,6 +60,7 @@ class Launch(NamedTuple):
     island_class: int | None = None
     most_of_a_world: int = 1
     ahead: bool = False
+    behind: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

@@ -56,6 +56,9 @@ share."""
 MOST_WORLDS_BY_WARPS = 16384
 """Up to this many worlds, a warp finds the positions of a world of 17 to 32 dofs. Of more, half a warp does."""
 
+MOTION_BEHIND = "search_near"
+"""A field of the kernel that lists near pairs: the motion of many worlds comes behind it, beside what follows."""
+
 SPREAD_WORLDS = 512
 """Up to this many worlds, a GPU has lanes to spare for searches, and warps for a world each in a solver."""
 
@@ -319,6 +322,17 @@ class Selection:
     def search_parts(self) -> int:
         """How many groups of lanes share the searches of a world; a multiple of four, since some kernels have fewer."""
         return min(MOST_PARTS, max(LEAST_PARTS, GROUPS_OF_SEARCHES // self.worlds // 4 * 4))
+
+    @property
+    def motion_behind(self) -> tuple[str, ...]:
+        """Fields that the motion waits for without reading them.
+
+        Where lanes count contacts of any world, the kernels that do so are ready with the motion then, and a GPU starts
+        them first. Otherwise they would wait until most blocks of the motion have run, and all that needs contacts with
+        them.
+        """
+        counts = contact_kernels.COUNT_NEAR in self.position() and not self.model.has_adhesion
+        return (MOTION_BEHIND,) if counts else ()
 
     def motion(self) -> tuple[Kernel, ...]:
         """The motion without constraints, and the wanted fields that follow from it."""

@@ -6,8 +6,16 @@ import pytest
 
 from simengine.model import ModelTable, load_table
 from simengine.plan import contact_kernels
+from simengine.plan.evaluation import plan_evaluation
 from simengine.plan.issue import decide_issuing
-from simengine.plan.selection import FEWEST_GEOMS_IN_MEMORY, FEWEST_PAIRS_LISTED, MERGED_WORLDS, Selection
+from simengine.plan.launches import Launch
+from simengine.plan.selection import (
+    FEWEST_GEOMS_IN_MEMORY,
+    FEWEST_PAIRS_LISTED,
+    MERGED_WORLDS,
+    MOTION_BEHIND,
+    Selection,
+)
 from simengine.plan.step_plan import plan_step
 from tests.emission.test_memory import GpuOnPaper
 
@@ -99,6 +107,23 @@ def test_large_batches_have_frames_of_many_geoms_in_memory(geoms: int, worlds: i
     many = geoms >= FEWEST_GEOMS_IN_MEMORY and worlds > MERGED_WORLDS
     assert any("_of_many" in name for name in names) == many
     assert any(name.endswith("_in_parts") for name in names) == (worlds > MERGED_WORLDS)
+
+
+@pytest.mark.parametrize("geoms", [20, FEWEST_PAIRS_LISTED + 1])
+@pytest.mark.parametrize("worlds", [MERGED_WORLDS, MANY])
+def test_the_motion_of_large_batches_comes_behind_the_list_of_near_pairs(geoms: int, worlds: int) -> None:
+    selection = Selection(room(geoms, "sphere"), worlds, "euler", frozenset(), True, spreads_searches=True)
+    launches = [item for item in plan_evaluation(selection, 0).launches if isinstance(item, Launch)]
+    names = [item.kernel.name.split("_no_")[0] for item in launches]
+    behind = [i for i, item in enumerate(launches) if item.behind]
+    if "count_near" not in names:
+        assert not behind
+        return
+    listing = names.index("list_near")
+    assert MOTION_BEHIND in launches[listing].kernel.produced
+    assert behind
+    assert min(behind) > names.index("count_near") > listing
+    assert all(MOTION_BEHIND not in item.kernel.produced for item in launches[listing + 1 :])
 
 
 @pytest.mark.parametrize("geoms", [FEWEST_PAIRS_LISTED, FEWEST_PAIRS_LISTED + 1])
