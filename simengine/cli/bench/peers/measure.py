@@ -58,11 +58,11 @@ class _Running:
 def measure(problem: Problem, ours: MakeEngine, peers: Sequence[MakeEngine], effort: Effort) -> tuple[list[Row], Row]:
     """Measure a problem with simengine and its peers.
 
-    Every repeat of every engine starts from the same states, those in which simengine was after the steps by which it was
-    tried, of which there are as many as in a repeat, and the warm-up that goes on from there. Engines
-    take turns, so that a disturbance of the machine meets all of them. Steps are first made once without being timed,
-    while engines with limits are watched: where one overflows, its room is doubled and it is prepared anew. One that
-    overflows only later, since chaos takes it elsewhere, is prepared with more room and makes its repeats again.
+    Every repeat of every engine starts from the same states, those in which simengine was after steps by which it was
+    tried, as many as in a repeat, and the warm-up that goes on from there. Engines take turns, so that a disturbance of
+    the machine meets all of them. Steps are first made once without being timed, while engines with limits are watched:
+    where one overflows, its room is doubled and it is prepared anew. One that overflows only later, since chaos takes
+    it elsewhere, is prepared with more room and makes its repeats again.
 
     Accelerations are compared in those same states.
 
