@@ -57,6 +57,7 @@ _HEADERS_AFTER_MODEL = (
     "rows.cuh",
     "contact_rows.cuh",
     "equality.cuh",
+    "lane_blocks.cuh",
     "blocks.cuh",
     "energy.cuh",
     "integrate.cuh",

@@ -15,68 +15,18 @@ DEVICE Block block_of(const Model& m, int b) {
 }
 
 #if SIMENGINE_GPU
-// lane_factor and lane_solve for a block of N dofs, with the same bits: in registers, so that loads wait together.
-template <int N>
-DEVICE void lane_factor_of(real* H) {
-  real h[N][N];
-  UNROLLED for (int i = 0; i < N; ++i) {
-    UNROLLED for (int j = 0; j <= i; ++j) h[i][j] = H[i * N + j];
+// The factor of a block of a free body, with diagonal(v, x) in place of the entry x of dof v, zero above the diagonal.
+template <class Diagonal>
+DEVICE FactorOfLane<FACTOR_SIDE> factor_of_body(real* L, const real* A, const Block& block, const Diagonal& diagonal) {
+  FactorOfLane<FACTOR_SIDE> own;
+  own.load(A + block.at);
+  UNROLLED for (int i = 0; i < FACTOR_SIDE; ++i) own.l[i][i] = diagonal(block.dof + i, own.l[i][i]);
+  own.factor();
+  own.put(L + block.at);
+  UNROLLED for (int i = 0; i < FACTOR_SIDE; ++i) {
+    UNROLLED for (int j = i + 1; j < FACTOR_SIDE; ++j) L[block.at + i * FACTOR_SIDE + j] = 0;
   }
-  UNROLLED for (int k = 0; k < N; ++k) {
-    real d = h[k][k];
-    UNROLLED for (int j = 0; j < k; ++j) d = fma_(-h[k][j], h[k][j], d);
-    h[k][k] = sqrt_(select(d <= 0, REAL_MAX, d));  // see mem_factor
-    const real inverse = R(1.0) / h[k][k];
-    UNROLLED for (int i = k + 1; i < N; ++i) {
-      UNROLLED for (int j = 0; j < k; ++j) h[i][k] = fma_(-h[i][j], h[k][j], h[i][k]);
-      h[i][k] *= inverse;
-    }
-  }
-  UNROLLED for (int i = 0; i < N; ++i) {
-    UNROLLED for (int j = 0; j <= i; ++j) H[i * N + j] = h[i][j];
-  }
-}
-template <int N>
-DEVICE void lane_solve_of(real* x, const real* L) {
-  real l[N][N], y[N];
-  UNROLLED for (int i = 0; i < N; ++i) {
-    y[i] = x[i];
-    UNROLLED for (int j = 0; j <= i; ++j) l[i][j] = L[i * N + j];
-  }
-  UNROLLED for (int k = 0; k < N; ++k) {
-    y[k] = y[k] / l[k][k];
-    UNROLLED for (int i = k + 1; i < N; ++i) y[i] = fma_(-l[i][k], y[k], y[i]);
-  }
-  UNROLLED for (int k = N - 1; k >= 0; --k) {
-    y[k] = y[k] / l[k][k];
-    UNROLLED for (int i = 0; i < k; ++i) y[i] = fma_(-l[k][i], y[k], y[i]);
-  }
-  UNROLLED for (int i = 0; i < N; ++i) x[i] = y[i];
-}
-#endif
-
-#ifndef TILE
-// lu_solve of a block of N dofs in the registers of one lane; A is not changed.
-template <int N>
-DEVICE void lane_lu_solve(real* x, const real* A) {
-  real a[N][N], y[N];
-  UNROLLED for (int i = 0; i < N; ++i) {
-    y[i] = x[i];
-    UNROLLED for (int j = 0; j < N; ++j) a[i][j] = A[i * N + j];
-  }
-  UNROLLED for (int k = 0; k < N - 1; ++k) {
-    const real inverse = reciprocal_(a[k][k]);
-    UNROLLED for (int i = k + 1; i < N; ++i) {
-      const real factor = a[i][k] * inverse;
-      UNROLLED for (int j = k + 1; j < N; ++j) a[i][j] = fma_(-factor, a[k][j], a[i][j]);
-      y[i] = fma_(-factor, y[k], y[i]);
-    }
-  }
-  UNROLLED for (int k = N - 1; k >= 0; --k) {
-    y[k] = divide_(y[k], a[k][k]);
-    UNROLLED for (int i = 0; i < k; ++i) y[i] = fma_(-a[i][k], y[k], y[i]);
-  }
-  UNROLLED for (int i = 0; i < N; ++i) x[i] = y[i];
+  return own;
 }
 #endif
 
@@ -84,7 +34,10 @@ DEVICE void lane_lu_solve(real* x, const real* A) {
 DEVICE void lane_factor(real* H, int n) {
 #if SIMENGINE_GPU
   if (n == FACTOR_SIDE) {
-    lane_factor_of<FACTOR_SIDE>(H);
+    FactorOfLane<FACTOR_SIDE> own;
+    own.load(H);
+    own.factor();
+    own.put(H);
     return;
   }
 #endif
@@ -106,7 +59,9 @@ DEVICE void lane_factor(real* H, int n) {
 DEVICE void lane_solve(real* x, const real* L, int n) {
 #if SIMENGINE_GPU
   if (n == FACTOR_SIDE) {
-    lane_solve_of<FACTOR_SIDE>(x, L);
+    FactorOfLane<FACTOR_SIDE> own;
+    own.load(L);
+    own.solve(x);
     return;
   }
 #endif
@@ -128,6 +83,9 @@ DEVICE bool in_registers(int n) {
   return false;
 #endif
 }
+
+// Whether one lane has the whole block in registers while it factors it.
+DEVICE bool is_of_body(int n) { return SIMENGINE_GPU && n == FACTOR_SIDE; }
 
 #if ONE_ROW_A_LANE
 // Lane i has row i of a block of A in h, with diagonal(v, x) in place of the entry x of dof v. By symmetry it reads
@@ -159,7 +117,7 @@ template <class Diagonal>
 DEVICE void copy_lower(const Model& m, real* L, const real* A, const Diagonal& diagonal) {
   LANE_FOR(v, m.nv()) {
     const Block block = block_of(m, m.dof_block()[v]);
-    if (in_registers(block.n)) continue;
+    if (in_registers(block.n) || is_of_body(block.n)) continue;
     const int i = v - block.dof, row = block.at + i * block.n;
     ROLLED for (int j = 0; j < block.n; ++j) L[row + j] = j <= i ? A[row + j] : R(0.0);
     L[row + i] = diagonal(v, L[row + i]);
@@ -187,7 +145,16 @@ template <class Diagonal>
 DEVICE void blocks_factor(const Model& m, real* L, const real* A, const Diagonal& diagonal) {
   copy_lower(m, L, A, diagonal);
   each_block(
-      m, [&](const Block& block) { lane_factor(L + block.at, block.n); },
+      m,
+      [&](const Block& block) {
+#if SIMENGINE_GPU
+        if (is_of_body(block.n)) {
+          factor_of_body(L, A, block, diagonal);
+          return;
+        }
+#endif
+        lane_factor(L + block.at, block.n);
+      },
       [&](const Block& block) {
 #if ONE_ROW_A_LANE
         if (in_registers(block.n)) {
@@ -219,6 +186,12 @@ DEVICE void blocks_solve(const Model& m, real* x, real* L, const real* A, const 
   each_block(
       m,
       [&](const Block& block) {
+#if SIMENGINE_GPU
+        if (is_of_body(block.n)) {
+          factor_of_body(L, A, block, diagonal).solve(x + block.dof);
+          return;
+        }
+#endif
         lane_factor(L + block.at, block.n);
         lane_solve(x + block.dof, L + block.at, block.n);
       },
