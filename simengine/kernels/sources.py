@@ -63,6 +63,7 @@ _HEADERS_AFTER_MODEL = (
     "integrate.cuh",
     "implicit_vectors.cuh",
     "implicit.cuh",
+    "implicit_matrix.cuh",
     "forces.cuh",
     "ray.cuh",
     "ray_hfield.cuh",

@@ -1,4 +1,4 @@
-"""Free bodies that connections and a weld hold together, in the kernels in which lanes of a GPU share them.
+"""Free bodies that connections and a weld hold together, beside a pendulum, in kernels whose lanes share them on a GPU.
 
 The kernels run on the host, with lanes as fibers.
 """
@@ -20,10 +20,14 @@ BODIES = "".join(
     '<geom type="capsule" size="0.03 0.02"/></body>'
     for i in range(12)
 )
+PENDULUM = (
+    '<body pos="9 0 1"><joint axis="0 1 0" damping="0.1"/><geom type="capsule" size="0.02 0.1"/>'
+    '<body pos="0 0 0.3"><joint axis="1 0 0"/><geom type="capsule" size="0.02 0.1"/></body></body>'
+)
 CONNECTIONS = "".join(f'<connect body1="b{i}" body2="b{i + 1}" anchor="0.05 0 0"/>' for i in range(10))
 NET = f"""
 <mujoco><option timestep="0.002" integrator="INTEGRATOR"/>
-  <worldbody><geom type="plane" size="9 9 1"/>{BODIES}</worldbody>
+  <worldbody><geom type="plane" size="9 9 1"/>{BODIES}{PENDULUM}</worldbody>
   <equality>{CONNECTIONS}<weld body1="b10" body2="b11"/><connect body1="b0" anchor="0 0 0" active="false"/></equality>
 </mujoco>
 """
