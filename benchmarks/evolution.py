@@ -3,17 +3,22 @@
 Every world of a robot tries its own policy: the robot's, and a random change of it. At the end of an episode the policy
 moves by the mean of the changes, each weighted by the distance that its world went (Mania et al. 2018, arXiv
 1803.07055, algorithm V1 without mirrored changes). Policies are linear in clipped coordinates and velocities. On a GPU
-two kernels do this, on the host NumPy.
+three kernels do this, on the host NumPy.
+
+`act`, `end_episode` and `reset` do it at once. `launches` are the same for lists of calls.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import simengine
+from simengine.state.fields import INTEGRATION_STATE
+from simengine_scheduler import CudaLaunch, PythonLaunch
 
 SIZE, RATE = 0.3, 0.3  # of changes, and of the steps of a policy
 _SOURCE = r"""
@@ -71,7 +76,27 @@ extern "C" __global__ void learn(const float* qpos, int nq, float* policy, float
             changed[(long long)w * size + p] = fmaf(rate, drawn(episode * 65537u + w, p), policy[p]);
     }
 }
+
+// Copies fields, each by a block. A field's words are where to, where from, and how many bytes.
+extern "C" __global__ void restore(const long long* fields) {
+    const long long* own = fields + 3 * blockIdx.x;
+    for (int i = threadIdx.x; i < own[2]; i += blockDim.x) ((char*)own[0])[i] = ((const char*)own[1])[i];
+}
 """
+
+
+class Launches(NamedTuple):
+    """Launches for one robot.
+
+    Attributes:
+        act: sets its controls.
+        learn: makes what lets it learn from an episode, anew for each one.
+        reset: puts its worlds back into their initial state.
+    """
+
+    act: Any
+    learn: Callable[[], Any]
+    reset: Any
 
 
 def _drawn(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -102,6 +127,7 @@ class HostLearners:
         self._changed = [np.zeros((n, len(own)), np.float32) for n, own in zip(worlds, self.policies, strict=True)]
         self._episodes = [0] * len(groups)
         self.distances: list[list[float]] = [[] for _ in groups]
+        self._initial = [[array.copy() for array in _fields(group)] for group in groups]
         for number in range(len(groups)):
             self._learn(number, moves=False)
 
@@ -118,6 +144,17 @@ class HostLearners:
     def end_episode(self, number: int) -> None:
         """Let a robot learn from its episode."""
         self._learn(number, moves=True)
+
+    def reset(self, number: int) -> None:
+        """Put a robot's worlds back into their initial state."""
+        for array, initial in zip(_fields(self.groups[number]), self._initial[number], strict=True):
+            array[:] = initial
+
+    def launches(self, number: int) -> Launches:
+        """The same for a robot as launches."""
+        learn = partial(self._learn, number, moves=True)
+        act, reset = partial(self.act, (number,)), partial(self.reset, number)
+        return Launches(PythonLaunch(act), lambda: PythonLaunch(learn), PythonLaunch(reset))
 
     def bits(self) -> bytes:
         """The policies and the states of all worlds."""
@@ -144,14 +181,13 @@ class CudaLearners:
 
         self._cupy = cupy
         self.groups = list(groups)
-        self._act, self._learn = (cupy.RawKernel(_SOURCE, name) for name in ("act", "learn"))
+        self._act, self._learn, self._restore = (cupy.RawKernel(_SOURCE, name) for name in ("act", "learn", "restore"))
         sizes = [(group.model.nq, group.model.nv, group.model.nu) for group in groups]
         self.policies = [cupy.zeros(nu * (nq + nv), cupy.float32) for nq, nv, nu in sizes]
         worlds = self._worlds = groups[0].num_worlds
         self._changed = [cupy.zeros((worlds, len(own)), cupy.float32) for own in self.policies]
-        self._returns = [cupy.zeros(worlds, cupy.float32) for _ in groups]
         self._episodes = [0] * len(groups)
-        self._means: list[list[Any]] = [[] for _ in groups]
+        self._returns: list[list[Any]] = [[] for _ in groups]  # of each episode
         self._chosen: dict[tuple[int, ...], Any] = {}
         self._arrays = [self._present(number) for number in range(len(groups))]
         addresses = [
@@ -159,8 +195,16 @@ class CudaLearners:
             for arrays, changed, size in zip(self._arrays, self._changed, sizes, strict=True)
         ]
         self._robots = cupy.array(addresses, cupy.int64)
+        self._initial = [[array.copy() for array in _fields(group)] for group in groups]
+        self._resets = [
+            cupy.array(
+                [(a.data.ptr, b.data.ptr, a.nbytes) for a, b in zip(_fields(group), own, strict=True)], cupy.int64
+            )
+            for group, own in zip(groups, self._initial, strict=True)
+        ]
         for number in range(len(groups)):
-            self._end(number, moves=False)
+            self._launch_end(number, moves=False)
+            self._returns[number].clear()
 
     def act(self, chosen: Sequence[int]) -> None:
         """Set the controls of some robots, by one kernel."""
@@ -172,27 +216,43 @@ class CudaLearners:
 
     def end_episode(self, number: int) -> None:
         """Let a robot learn from its episode, by one kernel."""
-        self._end(number, moves=True)
-        self._means[number].append(self._returns[number].copy())
+        self._launch_end(number, moves=True)
+
+    def reset(self, number: int) -> None:
+        """Put a robot's worlds back into their initial state, by one kernel."""
+        self._restore((len(self._resets[number]),), (256,), (self._resets[number],))
+
+    def launches(self, number: int) -> Launches:
+        """The same for a robot as launches."""
+        make, cupy = CudaLaunch.from_kernel, self._cupy
+        self._chosen[(number,)] = chosen = cupy.array((number,), cupy.int32)
+        act = make(self._act, (1, self._worlds), (32,), (self._robots, chosen, cupy.int32(self._worlds)))
+        reset = make(self._restore, (len(self._resets[number]),), (256,), (self._resets[number],))
+        return Launches(act, lambda: make(self._learn, (1,), (128,), self._end(number, moves=True)), reset)
 
     @property
     def distances(self) -> list[list[float]]:
         """Mean distance of a robot in each of its episodes [m]."""
-        return [[float(returns.mean()) for returns in own] for own in self._means]
+        return [[float(returns.mean()) for returns in own] for own in self._returns]
 
     def bits(self) -> bytes:
         """The policies and the states of all worlds."""
         return b"".join(own.get().tobytes() for own in self.policies) + _states(self.groups)
 
-    def _end(self, number: int, moves: bool) -> None:
+    def _launch_end(self, number: int, moves: bool) -> None:
+        self._learn((1,), (128,), self._end(number, moves))
+
+    def _end(self, number: int, moves: bool) -> tuple[Any, ...]:
+        """Arguments of the kernel that ends an episode, which has an array of returns of its own."""
         cupy, present = self._cupy, self._present(number)
         if any(a.data.ptr != b.data.ptr for a, b in zip(self._arrays[number], present, strict=True)):
             raise RuntimeError(f"the state of robot {number} has moved")
-        qpos, policy, returns = present[0], self.policies[number], self._returns[number]
+        qpos, policy, returns = present[0], self.policies[number], cupy.empty(self._worlds, cupy.float32)
+        self._returns[number].append(returns)
         sizes = cupy.int32(policy.size), cupy.int32(self._worlds), cupy.uint32(self._episodes[number])
-        arguments = qpos, cupy.int32(qpos.shape[1]), policy, self._changed[number], returns, *sizes, cupy.int32(moves)
-        self._learn((1,), (128,), (*arguments, cupy.float32(SIZE), cupy.float32(RATE)))
         self._episodes[number] += 1
+        arguments = qpos, cupy.int32(qpos.shape[1]), policy, self._changed[number], returns, *sizes, cupy.int32(moves)
+        return (*arguments, cupy.float32(SIZE), cupy.float32(RATE))
 
     def _present(self, number: int) -> tuple[Any, ...]:
         group = self.groups[number]
@@ -201,3 +261,8 @@ class CudaLearners:
 
 def _states(groups: Sequence[simengine.Group]) -> bytes:
     return b"".join(group.to_host(array).tobytes() for group in groups for array in (group.qpos, group.qvel))
+
+
+def _fields(group: simengine.Group) -> list[Any]:
+    """The arrays of a group's state."""
+    return [group._engine.get(group.index, name) for name in INTEGRATION_STATE]

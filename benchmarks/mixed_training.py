@@ -9,7 +9,10 @@ same bits in all of them. Times are medians over parts of the training.
     window, call by call  the same without graphs of calls that come again
     window, ahead         the same on fixed lists that come and go
     window, whole         the same on whole steps
+    window, own pace      the same, and no robot waits for another: each has a list of its own for all timed steps,
+                          in which it acts, steps, learns and is reset (`benchmarks.own_pace`)
     kept graphs           one simulation, by `graph-cached`, as a simulation takes it by itself
+    graphs, own pace      the lists of *window, own pace* as graphs, which are built anew, since the lists vary
     one by one            a simulation for each robot, which step one after another, by kept graphs
     serial                one simulation, by `serial` on lists that wait for counts
 
@@ -31,6 +34,7 @@ import numpy as np
 
 import simengine
 from benchmarks.evolution import CudaLearners, HostLearners
+from benchmarks.own_pace import OwnPace
 from benchmarks.stepping import document
 from simengine.cli.results.result_file import write_json
 from simengine.varying_workload import absent
@@ -43,7 +47,9 @@ WAYS: dict[str, dict[str, Any]] = {
     "window, call by call": {"executor": "streams", "emission": "counted", "executor_options": {"pieces": False}},
     "window, ahead": {"executor": "streams", "emission": "ahead"},
     "window, whole": {"executor": "streams", "emission": "whole"},
+    "window, own pace": {"executor": "streams", "emission": "whole"},
     "kept graphs": {"executor": "graph-cached", "emission": "auto"},
+    "graphs, own pace": {"executor": "graph-cached", "emission": "auto"},
     "one by one": {"executor": "graph-cached", "emission": "auto"},
     "serial": {"executor": "serial", "emission": "counted"},
 }
@@ -72,11 +78,19 @@ class Training:
         self._since = [0] * len(models)
         self._step = 0
         self.learners = CudaLearners(self.groups) if backend == "cuda" else HostLearners(self.groups)
+        self._own_pace = None
+        if way.endswith("own pace"):
+            self._own_pace = OwnPace(self.sims[0], self.learners, _FRAMES, self._lengths)
+
+    def _row(self) -> list[bool]:
+        """Which robots leave out the next step."""
+        row = self._absent[self._step % len(self._absent)]
+        self._step += 1
+        return row
 
     def step(self) -> int:
         """Let the robots step that are due, and those learn whose episodes have ended. Returns how many stepped."""
-        row = self._absent[self._step % len(self._absent)]
-        self._step += 1
+        row = self._row()
         due = [number for number, left_out in enumerate(row) if not left_out]
         self.learners.act(due)
         if len(self.sims) == 1:
@@ -89,15 +103,23 @@ class Training:
             self._since[number] += 1
             if self._since[number] == self._lengths[number]:
                 self.learners.end_episode(number)
-                self.groups[number].reset()
+                self.learners.reset(number)
                 self._since[number] = 0
         return len(due)
+
+    def steps(self, number: int) -> int:
+        """Make some steps. Returns how many steps robots have made in them."""
+        if self._own_pace is None:
+            return sum(self.step() for _ in range(number))
+        rows = [self._row() for _ in range(number)]
+        self.sims[0].schedule.run_lists(self._own_pace.lists(rows))
+        return sum(row.count(False) for row in rows)
 
     def timed(self, steps: int) -> tuple[float, int]:
         """Make some steps. Returns how long they took [s], and how many steps robots have made in them."""
         self.synchronize()
         began = perf_counter()
-        made = sum(self.step() for _ in range(steps))
+        made = self.steps(steps)
         self.synchronize()
         return perf_counter() - began, made
 

@@ -9,10 +9,12 @@ from typing import TypeAlias, cast
 from simengine.arguments import number_of_steps
 from simengine.arrays import Array, ArrayLike
 from simengine.engines.engine import Engine
+from simengine.engines.list_programs import ListPrograms
 from simengine.errors import NonFiniteError
 from simengine.group import Group
 from simengine.interrupts import Deferred
 from simengine_scheduler import Executor, Trace
+from simengine_scheduler.core import Emitter
 
 Controls: TypeAlias = ArrayLike | Sequence[ArrayLike | None]
 """Controls of the only group, or a list with the controls of each group."""
@@ -77,6 +79,14 @@ class Batch:
                 self._piece = 1 << max(1, int(_LONGEST_WAIT * piece / (perf_counter() - began))).bit_length() - 1
                 done += piece
         self._check_worlds()
+
+    def run_lists(self, emitters: Sequence[Emitter], executor: Executor | None) -> Trace:
+        """Run lists that have steps of groups; see `Schedule.run_lists`."""
+        engine = cast(ListPrograms, self.engine)
+        with Deferred():
+            engine.run_lists(emitters, executor)
+        self._check_worlds()
+        return engine.trace
 
     def forward(self) -> None:
         """Fill every derived field from the state without integrating."""

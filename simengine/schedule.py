@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
+from simengine.arguments import number_of_steps
 from simengine.batch import Batch, Controls
 from simengine.emission.calls import EmittedCall
+from simengine.engines.list_programs import ListPrograms
+from simengine.errors import did_you_mean
 from simengine.group import Group
 from simengine.plan.step_plan import StepPlan
+from simengine.state.fields import INTEGRATION_STATE
 from simengine_scheduler import Executor, Segments, Trace
 from simengine_scheduler.core import Emitter
 
@@ -127,6 +132,63 @@ class Schedule:
         _ = self.segments  # raises on backend "jax" before anything changes
         self._batch.step(n, ctrl, executor, whole_steps)
         return self._batch.engine.trace
+
+    def steps(self, group: int | Group = 0, n: int = 1) -> Emitter:
+        """Return the calls of some steps of one group, to be put among calls of one's own and run by `run_lists`.
+
+        They may be yielded again and again, from one list or from several. Fields that `keep` names are not filled, and
+        pauses do not count: who yields no calls of a group leaves it as it is.
+
+        Args:
+            group: the group, or its index in `sim.groups`.
+            n: number of steps.
+
+        Raises:
+            BackendError: backend "jax" has no kernel list.
+            IndexError: there is no such group.
+            ValueError: `n` is not a positive integer.
+        """
+        _ = self.segments  # raises on backend "jax"
+        return cast(ListPrograms, self._batch.engine).steps_of(self._index(group), number_of_steps(n))
+
+    def segments_of(self, group: int | Group, *fields: str) -> tuple[int, ...]:
+        """Return the segments of fields of a group, which calls of one's own name if they touch these fields.
+
+        Args:
+            group: the group, or its index in `sim.groups`.
+            fields: names of state fields, such as "qpos" and "ctrl"; all of them if none is given.
+
+        Raises:
+            BackendError: backend "jax" has no kernel list.
+            IndexError: there is no such group.
+            ValueError: there is no such state field.
+        """
+        _ = self.segments  # raises on backend "jax"
+        for name in fields:
+            if name not in INTEGRATION_STATE:
+                hint = did_you_mean(name, INTEGRATION_STATE)
+                raise ValueError(f"{name!r} is not a state field{hint}; choose from {', '.join(INTEGRATION_STATE)}")
+        engine = cast(ListPrograms, self._batch.engine)
+        return engine.segments_of(self._index(group), fields or INTEGRATION_STATE)
+
+    def run_lists(self, emitters: Sequence[Emitter], executor: Executor | None = None) -> Trace:
+        """Run lists in which steps of groups (`steps`) stand among calls of one's own, and wait for them.
+
+        Groups do not wait for each other here: what one list yields waits only for what it touches itself. So groups
+        of different kinds step at their own pace, while others learn or are reset. Derived fields are not valid
+        afterwards. Worlds whose state is not finite are found at the end of the run.
+
+        Args:
+            emitters: the lists; program order takes one call of each in turn.
+            executor: made by `simengine_scheduler.make_executor(name, **sim.schedule.options)`; None for the one that
+                runs the simulation's steps.
+
+        Raises:
+            BackendError: backend "jax" has no kernel list.
+            NonFiniteError: as for `Simulation.step`.
+        """
+        _ = self.segments  # raises on backend "jax" before anything changes
+        return self._batch.run_lists(emitters, executor)
 
     def trace_step(self, whole_steps: bool = False) -> Trace:
         """Advance every world by one step with recording on, and return what ran when (`to_chrome`, `plot`).

@@ -20,6 +20,7 @@ from simengine.engines.list_executor import ListExecutor
 from simengine.engines.list_fields import arena_fields, get_field, put_field
 from simengine.engines.list_groups import ListGroups
 from simengine.engines.list_parameters import ListParameters
+from simengine.engines.list_programs import ListPrograms
 from simengine.engines.own_gpu import on_own_gpu
 from simengine.engines.pauses import Pauses
 from simengine.model.model_table import ModelTable
@@ -36,7 +37,7 @@ _NONE = frozenset[int]()
 
 
 @on_own_gpu
-class ListEngine(ListParameters):
+class ListEngine(ListPrograms, ListParameters):
     """Steps groups of worlds on backends "host" and "cuda". Its functions work on the GPU of its backend.
 
     Attributes:

@@ -18,7 +18,7 @@ def models() -> list[simengine.Model]:
 def test_every_way_trains_to_the_same_bits(models: list[simengine.Model], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mixed_training, "_EPISODE", (4, 6))
     bits = set()
-    for way in ("window", "one by one", "serial"):
+    for way in ("window", "window, own pace", "one by one", "serial"):
         training = Training(way, models, 3, "host")
         seconds, made = training.timed(30)
         assert seconds > 0
