@@ -56,6 +56,15 @@ def test_measured_times_are_medians_by_name() -> None:
     assert (needs["a"].bound, needs["b"].bound) == ("memory", "compute")
 
 
+def test_calls_that_have_not_run_are_judged_in_the_scale_of_those_that_have() -> None:
+    calls = [call("a", Cost(1.0, 8.0)), call("b", Cost(1.0, 4.0)), call("c", Cost(1.0, 2.0))]
+    profile = Profile.measured(trace_of(calls, [16e-6, 4e-6, 8e-6]))
+    assert profile.need(call("new", Cost(1.0, 100.0))).seconds == pytest.approx(200e-6)
+    profile.learn(trace_of([call("new", Cost(1.0, 100.0))], [3e-6]))
+    assert profile.need(call("new", Cost(1.0, 100.0))).seconds == pytest.approx(3e-6)
+    assert profile.need(calls[0]).seconds == pytest.approx(16e-6)
+
+
 def test_without_bytes_the_rate_of_operations_tells() -> None:
     calls = [call(name, Cost(flops), Shaped((4,), (512,))) for name, flops in (("slow", 10.0), ("fast", 30.0))]
     calls += [call("idle", Cost(0.0), Shaped((4,), (512,)))]

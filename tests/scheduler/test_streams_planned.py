@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simengine_scheduler import AwaitCounts, FixedList, KernelCall, Segments, make_executor, validate
+from simengine_scheduler import AwaitCounts, FixedList, KernelCall, Segments, Trace, make_executor, validate
 from simengine_scheduler.core.policies import STREAM_POLICIES
 from simengine_scheduler.planning import Profile
 from simengine_scheduler.planning.planners import PLANNERS
@@ -24,6 +24,7 @@ NAMES = sorted(PLANNERS)
 
 def planned(device: FakeDevice, table: Segments, planner: str, **options: Any) -> Any:
     kind = options.pop("kind", "streams")
+    options.setdefault("profile", Profile())
     return make_executor(kind, segments=table, driver=device, stream=0, stream_policy=planner, **options)
 
 
@@ -163,7 +164,8 @@ def fork_and_join(device: FakeDevice, table: Segments) -> list[KernelCall]:
 def test_waits_asked_for_and_made(name: str, options: dict[str, Any], asked: int, inserted: int, record: str) -> None:
     device, table = FakeDevice(0, eagerness=0.0), Segments()
     calls = fork_and_join(device, table)
-    executor = make_executor(name, segments=table, driver=device, stream=0, record=record, **options)
+    options = {**options, "profile": Profile(), "record": record}
+    executor = make_executor(name, segments=table, driver=device, stream=0, **options)
     for lists in ([calls], [FixedList(calls)]):
         trace = executor.run(lists)
         executor.synchronize()
@@ -215,6 +217,29 @@ def test_only_calls_that_others_wait_for_have_events() -> None:
         executor.run(lists)
         assert len(records) == 1 + 2 + 2  # the fork of the streams, fork and the last branch, the join of both streams
     executor.close()
+
+
+@pytest.mark.parametrize("kind", ["streams", "graph-cached"])
+@pytest.mark.parametrize("planner", NAMES)
+def test_calls_of_the_first_runs_are_timed(planner: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    timed: list[Trace] = []
+    monkeypatch.setattr(Profile, "learn", lambda self, trace: timed.append(trace))
+    device = FakeDevice(0)
+    emitters = [[Spec((), (), ((k, 0, 0),), False), Spec((), (), ((k, 1, 0),), True)] for k in range(2)]
+    program = Program(emitters, device.launch)
+    reference = make_executor("serial", device="cuda", driver=device, stream=0)
+    results = set()
+    with planned(device, program.segments, planner, kind=kind, profile=None) as executor:
+        for run in (reference, *[executor] * 5):
+            program.reset()
+            trace = run.run(program.emitters())
+            run.synchronize()
+            results.add(program.snapshot())
+            assert trace.counters.calls == 4
+            assert trace.counters.awaits == 2
+    assert len(results) == 1
+    assert len(timed) == 3
+    assert all(len(trace.order) == 4 for trace in timed)
 
 
 def test_a_profile_decides_the_order() -> None:

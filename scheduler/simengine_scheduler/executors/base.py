@@ -89,7 +89,8 @@ class Options:
         policy: the order policy.
         stream_policy: a stream policy, for completion by events; or a planner of whole runs of calls, which also gives
             their order, for completion by events and for graphs.
-        profile: durations of calls, for planners; by default they come from cost hints.
+        profile: durations of calls, for planners; by default these time the calls of their first runs, one after
+            another. `Profile()` takes cost hints alone.
         seed: seed of the random order of `shuffled`.
         record: "off", "order" (what `validate` needs), or "times" (order and time stamps; a run on CUDA then ends
             synchronised).

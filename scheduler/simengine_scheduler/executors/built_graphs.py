@@ -99,14 +99,19 @@ class GraphStore:
 
 
 class GraphBuilder:
-    """Builds graphs of calls. `built` counts them."""
+    """Builds graphs of calls.
+
+    Attributes:
+        built: how many it has built.
+        profile: what calls take.
+    """
 
     def __init__(self, executor: str, options: Options, driver: Driver) -> None:
         self.built = 0
         self._executor = executor
         self._hazards = RunTracker(options.table(executor).conflicts)
         self._planner = PLANNERS.get(options.stream_policy)
-        self._profile = options.profile if options.profile is not None else Profile()
+        self.profile = options.profile if options.profile is not None else Profile()
         self._driver = driver
 
     def make(self, calls: tuple[KernelCall, ...], keys: Any, updatable: bool = False) -> BuiltGraph:
@@ -116,7 +121,7 @@ class GraphBuilder:
 
     def seconds(self, calls: Sequence[KernelCall]) -> float:
         """How long calls take one after another, by the profile. Without one this is good for comparisons only."""
-        return sum(self._profile.need(call).seconds for call in calls)
+        return sum(self.profile.need(call).seconds for call in calls)
 
     def shape(self, calls: Sequence[KernelCall], recorder: Recorder | None = None) -> Shape:
         """Work out the shape of the graph of a run of calls. The time for it counts as the time of the hazard check."""
@@ -126,7 +131,7 @@ class GraphBuilder:
         if self._planner is None:
             order, rows = tuple(range(len(calls))), tuple(chains(waits))
         else:
-            order, rows = plan_chains(self._planner, calls, waits, self._profile)
+            order, rows = plan_chains(self._planner, calls, waits, self.profile)
         if recorder is not None:
             recorder.trace.counters.check_seconds += perf_counter() - began
         asked = tuple(map(len, upstream))

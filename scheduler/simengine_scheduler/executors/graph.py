@@ -33,6 +33,7 @@ from .built_graphs import BuiltGraph, GraphBuilder, GraphStore
 from .cuda import CudaRun, Lanes, driver_for, release, wait_for
 from .list_graphs import ListGraphs
 from .list_places import ListRun
+from .measured import FirstRuns
 from .recorder import Recorder, start_recording
 
 
@@ -46,6 +47,7 @@ class GraphExecutor(Executor):
         self._conflicts = options.table(self.name).conflicts
         self._driver: Driver = driver_for(options)
         self._builder = GraphBuilder(self.name, options, self._driver)
+        self._first = FirstRuns(self.name, options, self._builder.profile)
         self._store = GraphStore(options.graphs if cached else 1)
         self._pool = EventPool(self._driver)
         self._done = self._pool.take()
@@ -79,6 +81,8 @@ class GraphExecutor(Executor):
     def run(self, emitters: Iterable[Emitter]) -> Trace:
         """Launch the emitters' calls. On return the home stream waits for all of them."""
         home = self._home = self._driver.current_stream() if self._options.stream is None else self._options.stream
+        if (timed := self._first.run(emitters)) is not None:
+            return timed
         trace = Trace(self.name, self._options.record)
         if trace.record == "off" and type(emitters) is list and are_fixed(emitters):
             return self._run_lists(emitters, home, trace)

@@ -23,6 +23,7 @@ from ..planning.profiles import Profile
 from ..tracing.trace import Trace
 from .base import Options
 from .cuda import issue_call
+from .measured import FirstRuns
 from .streams import Issuer, StreamsExecutor
 
 _LONGEST = 2048  # calls that are planned together at most
@@ -75,7 +76,12 @@ class PlannedExecutor(StreamsExecutor):
     def __init__(self, options: Options) -> None:
         self.planner = PLANNERS[options.stream_policy]
         self.profile = options.profile if options.profile is not None else Profile()
+        self._first = FirstRuns(self.name, options, self.profile)
         super().__init__(options)
+
+    def run(self, emitters: Iterable[Emitter]) -> Trace:
+        """Issue the emitters' calls. In the first runs calls are timed, if the options have no profile."""
+        return self._first.run(emitters) or super().run(emitters)
 
     def _compiled_streams(self) -> None:
         """Return None: planners are written in Python."""

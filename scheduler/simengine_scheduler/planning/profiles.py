@@ -44,6 +44,7 @@ class Profile:
             )
         self.needs = dict(needs or {})
         self.balance = balance
+        self._scale = 1.0  # seconds of a call over what its hint says
 
     @classmethod
     def measured(cls, trace: Trace, balance: float = 14.0) -> Profile:
@@ -52,6 +53,15 @@ class Profile:
         A call whose hint gives no bytes counts as bound by compute if its operations per second and multiprocessor are
         at least the median of all such calls. Raises ValueError for a trace without times.
         """
+        profile = cls(balance=balance)
+        profile.learn(trace)
+        return profile
+
+    def learn(self, trace: Trace) -> None:
+        """Take what a run that was recorded with times tells of its calls; see `measured`.
+
+        Calls that have not run yet are judged by their hints, which tell durations in the scale of those that have.
+        """
         times: dict[str, list[float]] = {}
         calls = {call.name: call for call in trace.order}
         for event in trace.events:
@@ -59,8 +69,7 @@ class Profile:
                 times.setdefault(event.name, []).append(event.end - event.start)
         if not times:
             raise ValueError(f"a profile needs times, but the run recorded {trace.record!r}; run with record='times'")
-        profile = cls(balance=balance)
-        hints = {name: profile.need(calls[name]) for name in times}
+        hints = {name: self._hinted(calls[name]) for name in times}
         seconds = {name: median(of) for name, of in times.items()}
         rates = {
             name: calls[name].cost.flops / (max(seconds[name], 1e-9) * max(hints[name].demand, 1e-9))
@@ -72,14 +81,18 @@ class Profile:
             bound = hint.bound
             if name in rates:
                 bound = "compute" if rates[name] >= usual and rates[name] > 0 else "memory"
-            profile.needs[name] = Need(bound, hint.demand, seconds[name])
-        return profile
+            self.needs[name] = Need(bound, hint.demand, seconds[name])
+        self._scale = median(seconds[name] / hint.seconds for name, hint in hints.items())
 
     def need(self, call: KernelCall) -> Need:
         """Return what a call needs. A call of which nothing is known takes a second and no part of the machine."""
         known = self.needs.get(call.name)
         if known is not None:
             return known
+        hint = self._hinted(call)
+        return hint._replace(seconds=hint.seconds * self._scale)
+
+    def _hinted(self, call: KernelCall) -> Need:
         flops, nbytes, _ = call.cost
         compute = flops >= self.balance * nbytes and flops > 0
         return Need("compute" if compute else "memory", _demand(call), max(flops / self.balance, nbytes) or 1.0)
