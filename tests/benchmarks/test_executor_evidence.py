@@ -325,6 +325,10 @@ def test_lists_on_hosts_with_more_cores() -> None:
     assert "\n".join(varying_lists.pieces_table(rows)) in PAGE
     for sentence in later_lists.sentences(rows):
         assert sentence.lower() in TEXT.lower(), f"docs/executors.md does not say {sentence!r}"
+    again = _rows("auto_again_h200.json")
+    assert all(row["legal"] and row["equal"] and not row["error"] for row in again)
+    for sentence in later_lists.again_sentences(again):
+        says(sentence)
     ahead = _rows("stages_ahead_h200.json")
     assert all(row["legal"] and row["equal"] and not row["error"] for row in ahead)
     assert "\n".join(later_lists.ahead_table(ahead)) in PAGE
