@@ -4,53 +4,23 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchmarks.performance import lists
 from benchmarks.performance.results import scheduler_rows
 from simengine.backends.cuda import _MEASURED
-from tests.benchmarks import later_lists, varying_lists
+from tests.benchmarks import executor_page, later_lists, varying_lists
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = scheduler_rows()
-MODELS = lists.FIVE
-COUNTED = lists.COUNTED
-FIXED = [f"{model}:emission=ahead" for model in MODELS]
+FOUND = executor_page.Found(ROWS)
 WINDOWS = "varying_lists_window_h100.json"
 PAGE = (ROOT / "docs" / "executors.md").read_text(encoding="utf-8")
 TEXT = " ".join(PAGE.split())
-
-
-def section(title: str) -> str:
-    """The text of the page under a heading, up to the next one."""
-    return PAGE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
-
-
-def cells_of(title: str, first: str = "") -> list[list[str]]:
-    """Rows of the tables in a section whose first cell starts with `first`, without headings."""
-    lines = [line for line in section(title).splitlines() if line.startswith("|")]
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    headings = {number - 1 for number, row in enumerate(rows) if set(row[0]) == {"-"}}
-    body = [row for number, row in enumerate(rows) if number not in headings and set(row[0]) != {"-"}]
-    return [row for row in body if row[0].startswith(first)]
-
-
-def times(workload: str) -> dict[str, float]:
-    """Microseconds a step, by executor."""
-    return {row["executor"]: row["us_per_step"] for row in ROWS if row["workload"] == workload}
-
-
-def over(other: str, executor: str, workload: str) -> float:
-    """How many times as fast an executor is as another one."""
-    return times(workload)[other] / times(workload)[executor]
-
-
-def shown(ratios: Sequence[float]) -> str:
-    """Mean, least and most of several ratios, as the page has them."""
-    return f"{statistics.fmean(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
 
 
 def says(text: str) -> None:
@@ -62,138 +32,49 @@ def reach(values: Iterable[float], digits: int) -> str:
     return f"{min(values):.{digits}f} to {max(values):.{digits}f}"
 
 
-def test_cached_graphs_are_within_4_percent_of_the_fastest_for_steps_ahead_of_counts() -> None:
-    assert "of eleven executors" in _MEASURED["graph-cached"]
-    says("kept graphs are within 4 % of the fastest executor on each of the five lists")
-    for workload in FIXED:
-        measured = times(workload)
-        del measured["auto"]  # is one of the others
-        assert len(measured) == 11
-        assert measured["graph-cached"] <= 1.04 * min(measured.values())
+def test_lists_under_every_executor() -> None:
+    for table in executor_page.tables(FOUND):
+        assert "\n".join(table) in PAGE, table[0]
+    for sentence in executor_page.sentences(FOUND):
+        says(sentence)
+    assert [model for model in lists.FIVE if lists.same_list(ROWS, model)] == ["grasp"]  # has no whole steps
 
 
-def test_whole_steps_of_few_worlds_take_half_of_that_but_for_one_model() -> None:
-    ratios = [
-        times(f"{model}:emission=whole")["graph-cached"] / times(f"{model}:emission=ahead")["graph-cached"]
-        for model in MODELS
-    ]
-    assert "took 0.5 to 0.6 of that on four of them" in _MEASURED["graph-cached"]
-    assert sum(0.45 <= ratio <= 0.65 for ratio in ratios) == 4
-
-
-def test_cached_graphs_take_longer_than_streams_for_steps_that_wait_for_counts() -> None:
-    ratios = sorted(times(model)["graph-cached"] / times(model)["streams"] for model in MODELS)
-    assert "1.3 to 2.9 times as long on three of five models" in _MEASURED["streams"]
-    assert "0.8 times on the others" in _MEASURED["streams"]
-    assert ratios == pytest.approx([0.79, 0.83, 1.34, 1.75, 2.87], abs=0.006)
-
-
-def test_ratios_to_serial_on_fixed_lists() -> None:
-    rows = cells_of("Fixed lists")
-    assert len(rows) == 10
-    for system, executor, _, *found in rows:
-        base = "device:tiled=false" if system == "cuSync" else "serial"
-        ratios = [[over(base, executor.strip("`"), name) for name in FIXED]]
-        single = [over(base, executor.strip("`"), name) for name in ("mixed:emission=ahead", "wired")]
-        assert found == [shown(ratios[0]), *(f"{ratio:.2f}" for ratio in single)], executor
+def test_why_the_backend_chooses_executors() -> None:
+    said = " ".join(_MEASURED.values())
+    assert "of eleven executors" in said
+    assert all(len(FOUND.of(name)) == 12 for name in executor_page.FIXED)  # with `auto`, which is one of the others
+    for sentence in executor_page.reasons(FOUND):
+        assert sentence in said, sentence
 
 
 def test_published_ratios() -> None:
     published = {row["system"]: row["says"] for row in _published()}
-    for system, _, figure, *_ in cells_of("Fixed lists"):
+    of_acs = next(row["over_serial"] for row in _published() if row["system"] == "ACS-SW")
+    for system, _, figure in executor_page.SYSTEMS:
         if figure and system != "ACS-SW":
             assert figure in published[system]
-    of_acs = next(row["over_serial"] for row in _published() if row["system"] == "ACS-SW")
-    assert f"{statistics.fmean(of_acs.values()):.2f}" == cells_of("Fixed lists", "ACS-SW")[0][2]
+        elif figure:
+            assert f"{statistics.fmean(of_acs.values()):.2f}" == figure
 
 
-def test_ratios_to_serial_on_lists_that_wait_for_counts() -> None:
-    rows = cells_of("Lists that wait for counts", "`")
-    ran_all = {executor for executor in times("ant") if executor != "serial"}
-    assert {row[0].strip("`") for row in rows} == ran_all
-    for executor, *found in rows:
-        name = executor.strip("`")
-        ratios = [over("serial", name, model) for model in MODELS]
-        single = [over("serial", name, workload) for workload in ("mixed", "population", "pile")]
-        assert found == [shown(ratios), *(f"{ratio:.2f}" for ratio in single)], executor
-
-
-def test_what_auto_chose_and_gained_over_kept_graphs() -> None:
-    found = lists.by_case(ROWS)
-    rows = [row for row in cells_of("Lists that wait for counts") if not row[0].startswith("`")]
-    assert [row[0] for row in rows] == list(COUNTED)
-    for name, chosen, same, fixed in rows:
-        auto = found[name, "auto"]
-        kept_fixed = found.get((f"{name}:emission=ahead", "graph-cached"))
-        assert chosen == f"`{lists.chosen(auto)}`"
-        assert same == f"{over('graph-cached', 'auto', name):.2f}"
-        assert fixed == (f"{lists.over(kept_fixed, auto):.2f}" if kept_fixed else "")
-
-
-def test_splitting_a_batch() -> None:
-    rows = cells_of("Splitting a batch")
-    assert [row[0] for row in rows] == list(MODELS)
-    for name, *ratios in rows:
-        split = f"{name}:shards=4"
-        across = times(name)["serial"] / times(split)["auto"]
-        wanted = (over("serial", "auto", name), over("serial", "auto", split), across)
-        assert ratios == [f"{ratio:.2f}" for ratio in wanted]
-        assert across < 1  # "never makes up"
-
-
-def test_auto_is_never_far_behind() -> None:
-    tried = {row["workload"] for row in ROWS if row["executor"] == "auto"}
-    assert len(tried) >= 20
-    says("at least 0.95 times as fast as kept graphs")
-    says("at least 0.985 times as fast as `serial`")
-    assert all(over("graph-cached", "auto", workload) >= 0.95 for workload in tried)
-    assert all(over("serial", "auto", workload) >= 0.985 for workload in tried if "shards" not in workload)
-
-
-def test_who_loses_on_fixed_lists() -> None:
-    for executor in ("streams:completion=polling", "graph"):
-        assert all(over("serial", executor, name) < 1 for name in FIXED)
-    ran = {row["workload"] for row in ROWS if row["executor"] == "device"}
-    says(f"slower than kept graphs on each of the {len(ran)} lists that it ran")
-    assert all(over("graph-cached", "device", name) < 1 for name in ran)
-    for executor in ("graph-cached", "pipeline"):
-        assert over("serial", executor, "wired") == pytest.approx(4, abs=0.06)
-
-
-def test_large_batches() -> None:
-    large = {model: f"{model}:worlds=8192,emission=ahead" for model in MODELS}
-    polling = {m: over("streams:completion=polling", "serial", name) for m, name in large.items()}
-    grasp = polling.pop("grasp")
-    says(f"polling then takes {reach(polling.values(), 2)} of the time of `serial` for all models but grasp")
-    says(f"grasp ({grasp:.2f}), and `device`")
-    says(f"`device` {reach((over('device', 'serial', name) for name in large.values()), 2)} times as long as `serial`")
-
-
-def test_what_could_run_at_once() -> None:
-    parallelism = [row["parallelism"] for row in ROWS if row["workload"] in FIXED]
-    says(f"{reach(parallelism, 1)} kernels that could run at once")
-
-
-def test_whole_steps_over_the_best_serial() -> None:
-    gained = []
-    for model in (*MODELS, "mixed"):
-        workloads = [name for name in (model, f"{model}:emission=ahead", f"{model}:shards=4") if times(name)]
-        best = min(times(name)["serial"] for name in workloads)
-        gained.append(best / times(f"{model}:emission=whole")["graph-cached"])
-    says(f"{statistics.fmean(gained[:-1]):.2f} times as fast in the mean of the four models that have them and grasp")
-    says(f"{gained[-1]:.2f} times for the mixed batch")
-    assert [model for model in MODELS if lists.same_list(ROWS, model)] == ["grasp"]
-
-
-def test_over_graphs_that_are_built_anew() -> None:
-    fixed = [over("graph", "auto", name) for name in FIXED]
-    counted = [over("graph", "auto", model) for model in MODELS]
-    whole = [
-        times(f"{model}:emission=ahead")["graph"] / times(f"{model}:emission=whole")["graph-cached"] for model in MODELS
+def test_pages_are_written_anew_from_other_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PAGE", "BACKEND"):
+        copy = tmp_path / name
+        copy.write_text(getattr(executor_page, name).read_text(encoding="utf-8"), encoding="utf-8")
+        monkeypatch.setattr(executor_page, name, copy)
+    other = [
+        row
+        | {"us_per_step": row["us_per_step"] * (1 + len(row["executor"]) / 9), "parallelism": row["parallelism"] or 1}
+        for row in ROWS
     ]
-    says(f"it is {reach(fixed, 1)} on fixed lists of the five models, mean {statistics.fmean(fixed):.1f}")
-    says(f"lists that wait for counts {reach(counted, 1)}, mean {statistics.fmean(counted):.1f}")
-    says(f"Whole steps over such graphs of the fixed list are {reach(whole, 1)}, mean {statistics.fmean(whole):.1f}")
+    new = executor_page.Found(other)
+    executor_page.renew(FOUND, new)
+    page, source = ((tmp_path / name).read_text(encoding="utf-8") for name in ("PAGE", "BACKEND"))
+    assert all("\n".join(table) in page for table in executor_page.tables(new))
+    assert all(executor_page.pattern(sentence).search(page) for sentence in executor_page.sentences(new))
+    assert all(executor_page.pattern(sentence).search(source) for sentence in executor_page.reasons(new))
+    assert max(map(len, page.splitlines())) < 400  # rows of tables are longer than other lines
 
 
 def test_hazard_checks() -> None:
@@ -202,7 +83,7 @@ def test_hazard_checks() -> None:
     size, window = result["segments_per_call"], result["window"]
     says(f"a call with {size} segments against a window of {window} takes {us['worlds']}")
     says(f"{us['random']} on random combinations, and {us['fresh']} where none comes twice")
-    on_device = [row for row in ROWS if row["executor"].startswith("device")]
+    on_device = [row for row in _rows("device_window_h200.json") if row["executor"].startswith("device")]
     compared = [1e6 * row["counters"]["compare_seconds"] / row["counters"]["calls"] for row in on_device]
     intake = reach((row["check_us"] for row in on_device), 1)
     says(f"takes in a call in {intake} us, of which the comparison itself is {reach(compared, 2)} us")
@@ -363,9 +244,10 @@ def test_what_was_run() -> None:
     assert all(row["legal"] and row["equal"] and not row["error"] for row in ROWS)
 
 
-def _published() -> list[dict[str, object]]:
+def _published() -> list[dict[str, Any]]:
     result = json.loads((ROOT / "benchmarks/results/scheduler_h200.json").read_text(encoding="utf-8"))
-    return result["published"]
+    published: list[dict[str, Any]] = result["published"]
+    return published
 
 
 def test_robots_that_pause() -> None:
