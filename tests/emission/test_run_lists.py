@@ -44,7 +44,7 @@ def own_list(sim: Simulation, number: int) -> Iterator[Item]:
 
 
 @pytest.mark.parametrize("emission", ["whole", "counted"])
-@pytest.mark.parametrize("executor", ["serial", "shuffled", "threads"])
+@pytest.mark.parametrize("executor", ["serial", "shuffled", "threads", "auto"])
 def test_groups_at_their_own_pace_have_the_bits_of_steps(
     emission: str, executor: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
