@@ -76,7 +76,7 @@ _H100 = GpuSpec(
         resume=0.7e-6,
         keep=0.12e-6,
         keep_polled=0.37e-6,
-        keep_piece=0.08e-6,  # benchmarks/results/piece_costs_epyc_2_cores.json
+        keep_piece=0.06e-6,  # benchmarks/results/piece_costs_epyc_2_cores.json
         # What Python's generators take beyond that for an item, on the same host.
         emit=0.1e-6,
         compiled=True,
