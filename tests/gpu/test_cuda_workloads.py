@@ -17,6 +17,7 @@ pytestmark = pytest.mark.gpu
 SIZES: dict[str, dict[str, int]] = {
     "population": {"rows": 70, "policies": 3, "most": 64},
     "wired": {"nodes": 8, "stages": 2, "channels": 5, "side": 18},
+    "learning": {"policies": 3, "acts": 3, "layers": 2, "size": 32},
     "products": {"chains": 3, "length": 4, "size": 32, "bands": 2},
     "skipping": {"images": 3, "blocks": 4, "channels": 6, "side": 18},
     "clients": {"clients": 4, "rows": 20, "most": 64},

@@ -19,6 +19,7 @@ from simengine_scheduler.testing.threaded_device import PythonBody, ThreadedDevi
 
 SMALL: dict[str, dict[str, Any]] = {
     "clients": {"clients": 4, "rows": 9, "most": 16},
+    "learning": {"policies": 3, "acts": 3, "layers": 2, "size": 6},
     "population": {"rows": 9, "policies": 3, "most": 16},
     "products": {"chains": 3, "length": 3, "size": 8, "bands": 2},
     "skipping": {"images": 3, "blocks": 3, "channels": 3, "side": 5},
@@ -211,6 +212,20 @@ def test_products_are_matrix_products() -> None:
         make_network("products", HostTarget(), size=10, bands=4)
 
 
+def test_a_policy_acts_by_what_it_has_learned_while_others_act() -> None:
+    network = make_network("learning", HostTarget(), **{**SMALL["learning"], "policies": 2}, form="fixed")
+    order = [call for emitter in network.emitters() for call in emitter if isinstance(call, KernelCall)]
+    names = [call.name for call in order]
+    before = dependencies(order, network.segments.conflicts)
+    last = names.index("learn2_0")
+    assert names[last - 2 : last + 4] == ["learn0_0", "learn1_0", "learn2_0", "observe_0", "look_0", "act_0"]
+    assert last in before[last + 3]  # acts by the new weights
+    assert last not in before[last + 1]  # and observes meanwhile
+    assert {name[-1] for at in before[names.index("observe_1") :] for name in (names[other] for other in at)} == {"1"}
+    forms = [tuple(len(list(emitter)) for emitter in small("learning").emitters()) for _ in range(2)]
+    assert forms[0] == forms[1]
+
+
 def test_a_block_that_is_left_out_leaves_the_map() -> None:
     workload = small("skipping")
     for _ in range(6):
@@ -228,7 +243,7 @@ def test_a_block_that_is_left_out_leaves_the_map() -> None:
 
 
 def test_unknown_networks_and_steps_are_refused() -> None:
-    names = "clients, population, products, skipping, wired"
+    names = "clients, learning, population, products, skipping, wired"
     with pytest.raises(ValueError, match=f"unknown network 'nothing'; choose one of {names}"):
         make_network("nothing", HostTarget())
     with pytest.raises(ValueError, match="was told to run 0 steps"):

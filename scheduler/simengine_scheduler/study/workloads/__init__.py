@@ -13,6 +13,7 @@ from typing import Any
 from ...core.errors import choose_one
 from .base import Memory, Network, Workload
 from .clients import Clients
+from .learning import Learning
 from .population import Population
 from .products import Products
 from .skipping import SkippingNetwork
@@ -21,6 +22,7 @@ from .wired import WiredNetwork
 
 NETWORKS: dict[str, Callable[..., Network]] = {
     "clients": Clients,
+    "learning": Learning,
     "population": Population,
     "products": Products,
     "skipping": SkippingNetwork,
@@ -50,6 +52,7 @@ __all__ = [
     "Clients",
     "CudaTarget",
     "HostTarget",
+    "Learning",
     "Memory",
     "Network",
     "Population",
