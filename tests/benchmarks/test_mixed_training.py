@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import simengine
@@ -28,3 +29,15 @@ def test_every_way_trains_to_the_same_bits(models: list[simengine.Model], monkey
         bits.add(training.learners.bits())
         training.close()
     assert len(bits) == 1
+
+
+def test_a_reset_in_a_list_is_that_of_a_group(models: list[simengine.Model]) -> None:
+    training = Training("window", models, 3, "host")
+    training.timed(10)
+    sims = training.sims[0], training.sims[0].copy()
+    training.learners.reset(0)
+    sims[1].groups[0].reset()
+    one, two = (sim.full_state()[0]["fields"] for sim in sims)
+    assert one.keys() == two.keys()
+    assert all(np.asarray(one[name]).tobytes() == np.asarray(two[name]).tobytes() for name in one)
+    training.close()
