@@ -139,6 +139,42 @@ def later_training_sentences(rows: Sequence[Row]) -> list[str]:
     ]
 
 
+OWN_PACE = [
+    "| way | lists | us a step | environment steps a second | over kept graphs | turns |",
+    "|---|---|---|---|---|---|",
+]
+
+
+def own_pace_rates(rows: Sequence[Row]) -> dict[str, float]:
+    """Environment steps a second, the median over turns, by way."""
+    ways = dict.fromkeys(row["way"] for row in rows)
+    return {way: statistics.median(r["environment_steps_per_s"] for r in rows if r["way"] == way) for way in ways}
+
+
+def own_pace_table(rows: Sequence[Row]) -> list[str]:
+    """A training in which robots step at their own pace, and in which they wait for each other."""
+    lines, rates = list(OWN_PACE), own_pace_rates(rows)
+    for way, rate in rates.items():
+        own = [row for row in rows if row["way"] == way]
+        us_per_step = statistics.median(row["us_per_step"] for row in own)
+        cells = [way, f"`{own[0]['executor']}`, `{own[0]['emission']}`", f"{us_per_step:,.0f}", f"{rate:,.0f}"]
+        cells += [f"{rate / rates['kept graphs']:.2f}", str(len(own))]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def own_pace_sentences(rows: Sequence[Row]) -> list[str]:
+    """What the page says of it."""
+    rates = own_pace_rates(rows)
+    window = rates["window, own pace"]
+    return [
+        f"makes {window / rates['kept graphs']:.2f} times as many environment steps a second as kept graphs",
+        f"{window / rates['one by one']:.2f} times as many as one robot after another",
+        f"{window / rates['window, whole']:.2f} times as many as the window where robots wait for each other",
+        f"{window / rates['graphs, own pace']:.2f} times as many as graphs of the same lists",
+    ]
+
+
 def training_sentence(rows: Sequence[Row]) -> str:
     """What the page says of three runs of a training."""
     found = []
