@@ -175,6 +175,20 @@ def own_pace_sentences(rows: Sequence[Row]) -> list[str]:
     ]
 
 
+def peer_sentences(frameworks: Sequence[Row], learning: Sequence[Row]) -> list[str]:
+    """What the page says of products in PyTorch and JAX, and of the list `learning`."""
+    took = {row["way"]: f"{row['us_per_step']:,.0f} us" for row in frameworks}
+    varying, fixed = ({executor: f"{us(of, executor):,.0f}" for executor in of} for of in by_list(learning).values())
+    return [
+        f"a step takes JAX {took['jax']}, PyTorch {took['torch']}, PyTorch with a stream for each chain "
+        f"{took['torch, streams']}, `streams` {took['streams']} and `serial` {took['serial']}",
+        f"`streams` takes {varying['streams']} us a step, `serial` {varying['serial']} and kept graphs "
+        f"{varying['graph-cached']}",
+        f"kept graphs take {fixed['graph-cached']} us, `streams` {fixed['streams']} and `serial` {fixed['serial']}",
+        f"`auto` takes {varying['auto']} and {fixed['auto']} us",
+    ]
+
+
 def training_sentence(rows: Sequence[Row]) -> str:
     """What the page says of three runs of a training."""
     found = []

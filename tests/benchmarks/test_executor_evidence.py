@@ -231,6 +231,41 @@ def test_lists_on_hosts_with_more_cores() -> None:
     assert later_lists.modelled_sentence(ahead, _rows("gpu_model_stages_h100.json")) in model
 
 
+def test_training_at_the_pace_of_each_robot() -> None:
+    rows = _rows("mixed_training_own_pace_h200.json")
+    assert len({row["bits"] for row in rows}) == 1
+    main = [
+        row for row in rows if row["way"] in (*later_lists.WAYS, "window, own pace", "graphs, own pace", "one by one")
+    ]
+    assert "\n".join(later_lists.own_pace_table(main)) in PAGE
+    for sentence in later_lists.own_pace_sentences(main):
+        says(sentence)
+    turns = {way: [r["environment_steps_per_s"] for r in rows if r["way"] == way] for way in {r["way"] for r in rows}}
+    assert min(turns["window, own pace"]) > max(turns["kept graphs"])
+    single, wider = (turns[f"window, own pace, {how}"][0] for how in ("call by call", "64 streams"))
+    says(f"Call by call it made {single:,} in a turn, and with 64 streams {wider:,}")
+    alone = _rows("mixed_training_profile_h200.json")[0]
+    says(f"Five steps of one robot alone take {reach(alone['us'], 0)} us")
+    says(f"The slowest robot of a step takes {alone['longest_of_a_step_us']} us in the mean")
+    says(f"The longest list takes {alone['longest_list_us_per_step']} us a step")
+
+
+def test_products_in_frameworks_and_policies_that_learn() -> None:
+    learning = _rows("learning_h200.json")
+    assert all(row["good"] for row in learning)
+    for sentence in later_lists.peer_sentences(_rows("framework_peers_h200.json"), learning):
+        says(sentence)
+
+
+def test_the_way_back_of_workers() -> None:
+    rows = {(row["robot"], row["most_registers"]): row for row in _rows("device_path_h200.json")}
+    ant, humanoid, wide = rows["ant", 168], rows["humanoid", 168], rows["humanoid", 255]
+    for name, row in (("ant", ant), ("humanoid", humanoid)):
+        says(f"{row['bodies_us']} us for {name}, where")
+        says(f"took {row['recorded_us']} us")
+    says(f"humanoid took {wide['device_us']} us instead of {humanoid['device_us']}")
+
+
 def test_what_was_run() -> None:
     covered = lists.coverage(ROWS)
     says(f"ran {covered['lists']} lists on one H200, three repeats each")

@@ -19,8 +19,8 @@ def test_every_way_trains_to_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> N
     for way in ("kept graphs", "window, whole", "window, own pace", "graphs, own pace"):
         training = Training(way, models, 16, "cuda")
         for _ in range(4):
-            training.timed(10)
-        assert all(len(own) > 1 for own in training.learners.distances)
+            training.timed(20)
+        assert all(training.learners.distances)  # each robot has ended an episode
         bits.add(training.learners.bits())
         training.close()
     assert len(bits) == 1
