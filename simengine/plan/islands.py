@@ -160,6 +160,8 @@ ISLAND_STAGES: tuple[Stage, ...] = (
     *(ISLANDS, SCAN_ISLANDS, GATHER, PGS_WARM, SCATTER),
 )
 """Stages over worlds that only such models launch. Solvers of islands are not among them."""
+_GATHER_PUSHING = replace(_GATHER, name="only_gather_pushing", constants=(("ROW_KINDS", 0),))
+"""The same where all rows only push, so that solvers of dense islands do not ask for their types."""
 _TAKING_PARAMETERS = tuple(
     map(with_contact_parameters, (catalogue.POST_GENERAL, catalogue.SENSE_FORCES, catalogue.single(ADHESION)))
 )
@@ -171,6 +173,7 @@ ISLAND_KERNELS: tuple[Kernel, ...] = (
     *(kernel for kernels in ISLAND_SOLVERS.values() for kernel in kernels if kernel.unit == "island"),
     *dict.fromkeys(kernel for kernel in _LARGE if kernel),
     *map(_single, ISLAND_STAGES),
+    _GATHER_PUSHING,
     *(kernel for kernel in _INTEGRATORS.values() if kernel.stages[0].form is Form.BLOCKS),
 )
 """Kernels that are launched only for models that are solved island by island."""
@@ -242,7 +245,8 @@ def most_islands(model: ModelTable) -> tuple[int, ...]:
 def island_solution(model: ModelTable) -> tuple[Kernel, ...]:
     """The kernels from constraint rows to the solution of a model that is solved island by island, in order."""
     solver = (form for k in ISLAND_SOLVERS[model.solver] for form in (k, for_large(k)) if form is not None)
-    return (_CONSTRAINT, _ISLANDS, _SCAN, _GATHER, *solver, _SCATTER)
+    gather = _GATHER_PUSHING if model.solver == SOLVE_NEWTON_UNILATERAL.name else _GATHER
+    return (_CONSTRAINT, _ISLANDS, _SCAN, gather, *solver, _SCATTER)
 
 
 def island_integrator(integrator: str) -> tuple[Kernel, ...]:

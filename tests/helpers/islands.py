@@ -203,8 +203,8 @@ def counting(memory: Memory) -> Calls:
 
 
 def chain(memory: Memory, integrator: str = "", upto: str = "") -> Calls:
-    """Yield the calls of a step, up to the kernel `upto`. Carry out each call before asking for the next."""
-    model = memory.model
+    """Yield the calls of a step, up to a variant of the kernel `upto`. Carry out each before asking for the next."""
+    model, upto = memory.model, upto or "no kernel"
     yield from counting(memory)
     *solution, scatter = island_kernels.island_solution(model)
     smooth = island_kernels.fitting(
@@ -213,11 +213,11 @@ def chain(memory: Memory, integrator: str = "", upto: str = "") -> Calls:
     narrow: tuple[Kernel, ...] = tuple(contact_kernels.NARROW[PAIR_TYPES[code]] for code in model.pair_codes)
     narrow = PAIR_KERNELS[-1:] if model.finds_pairs else narrow
     for kernel in (variant_for(model, kernel) for kernel in (*smooth, *narrow)):
-        if kernel.name == upto:
+        if kernel.name.startswith(upto):
             return
         yield kernel, arguments(kernel, memory)
     for kernel in solution:
-        if kernel.name == upto:
+        if kernel.name.startswith(upto):
             return
         if kernel.unit == "island":
             yield from ((kernel, over_islands(kernel, memory, c)) for c in range(LARGE_ISLANDS))

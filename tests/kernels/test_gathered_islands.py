@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from simengine.model import load_table
@@ -11,18 +13,19 @@ from tests.helpers.cuda_on_host.resident import FiberResident
 from tests.helpers.islands import chain, dropped, pile, prepared
 from tests.stages.harness import call, changed
 
-FOUND = ("only_islands", "only_gather")
 
-
-@pytest.mark.parametrize("dense", [8, 16, 64])
-def test_lanes_find_and_gather_the_islands_that_one_lane_does(dense: int) -> None:
+@pytest.mark.parametrize(("dense", "pushing"), [(8, False), (16, False), (64, False), (16, True)])
+def test_lanes_find_and_gather_the_islands_that_one_lane_does(dense: int, pushing: bool) -> None:
     """With short rows, of which several share a warp, and with long ones; of few blocks, and of dense matrices."""
     xml = pile("pyramidal", 12)
+    if pushing:
+        xml = re.sub(r' condim="\d"| frictionloss="0.2"', "", xml)
+    finding = {"only_islands", "only_gather_pushing" if pushing else "only_gather"}
     model = load_table(xml)
     model.solve_dense_up_to(dense)
     memory = prepared(model, "float32", dropped(xml, (0, 30, 60, 90)))
     for kernel, slots in chain(memory, upto="solve_large_islands"):
-        if kernel.name in FOUND:
+        if kernel.name in finding:
             before = memory.copy()
             call(kernel, memory, slots)
             for form, schedule in ((form, own) for form in (kernel, by_block(kernel)) for own in SCHEDULES):
@@ -34,4 +37,4 @@ def test_lanes_find_and_gather_the_islands_that_one_lane_does(dense: int) -> Non
                 assert set(found) <= {"block_label", "block_root"}, f"{form.name} differs in {found}"
         else:
             call(kernel, memory, slots)
-    assert set(FOUND) <= {kernel.name for kernel, _ in chain(memory)}
+    assert finding <= {kernel.name for kernel, _ in chain(memory)}

@@ -211,8 +211,11 @@ def arguments(
 
 
 KERNELS = {k.name: k for k in (*all_kernels(), *TILED_KERNELS, *COUNTING_KERNELS, *REST_KERNELS)}
-TOGETHER = [k for k in KERNELS.values() if k.unit in ("world", "column") and k.tiled_from is None]
-"""Kernels that one library has. Those over islands, slices and tiles have libraries of their own."""
+_ALONE = {
+    k for k in KERNELS.values() if k.unit not in ("world", "column") or k.tiled_from or k.name.endswith("_pushing")
+}
+TOGETHER = [k for k in KERNELS.values() if k not in _ALONE]
+"""Kernels that one library has. Those over islands, slices and tiles, and for pushing rows, have their own."""
 
 
 @cache

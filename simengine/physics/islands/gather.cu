@@ -1,5 +1,10 @@
 // Copy the problem of every island of a world to contiguous memory, as a solver reads it. Most islands become dense
-// problems. A large island keeps its blocks, and its rows over the dofs of two blocks.
+// problems. A large island keeps its blocks, and its rows over the dofs of two blocks. What no solver reads of a small
+// island is not copied: its blocks, and the types of its rows where all of them only push.
+
+#ifndef ROW_KINDS
+#define ROW_KINDS 1  // whether solvers of small islands ask for the types of rows
+#endif
 
 // (1) the record of each island, sorted by size class, and the addresses of its matrices
 DEVICE void make_records(const Model& m, int islands, const int* island_size, const int* island_first,
@@ -195,19 +200,21 @@ DEVICE IslandRow gather_row(const Model& m, int r, int place, const int* efc_blo
   const int stride = large ? m.nJ() : (n + 3) & ~3;
   const real* J = efc_J_blocks + size_t(r) * m.nJ();
   real* row = island_efc_J + size_t(4) * record[6] + size_t(place) * stride;
-  row_block[0] = block_index[b1];
-  row_block[1] = b2 < 0 ? -1 : block_index[b2];
-  if (large) return {row, J, stride, 0, stride, 0, 0};
+  if (large) {
+    row_block[0] = block_index[b1];
+    row_block[1] = b2 < 0 ? -1 : block_index[b2];
+    return {row, J, stride, 0, stride, 0, 0};
+  }
   const DofsOfBlocks blocks = dofs_of_blocks(m, b1, b2);
   return {row, J, stride, block_island_dof[b1], blocks.n1, blocks.n2 ? block_island_dof[b2] : 0, blocks.n2};
 }
 
-// (4) blocks, sorted by island
+// (4) blocks of large islands, sorted by island
 DEVICE void gather_blocks(const Model& m, const int* block_island, const int* block_island_dof, const int* block_index,
-                          const int* island_first, int* island_blocks) {
+                          const int* island_size, const int* island_first, int* island_blocks) {
   LANE_FOR(b, m.nblock()) {
     const int island = block_island[b];
-    if (island < 0) continue;
+    if (island < 0 || !is_large(m, island_size[4 * island])) continue;
     int* words = island_blocks + 6 * (island_first[3 * island + 2] + block_index[b]);
     words[0] = b;
     words[1] = block_island_dof[b];
@@ -234,28 +241,30 @@ DEVICE void gather(const Model& m, const int* con_adr, const int* efc_adr, const
     gather_matrices(m, block_island, block_island_dof, island_size, island_index, island_record, qLD_blocks,
                     island_qLD);
   }
-  gather_blocks(m, block_island, block_island_dof, block_index, island_first, island_blocks);
+  gather_blocks(m, block_island, block_island_dof, block_index, island_size, island_first, island_blocks);
   LANE_FOR(v, m.nv()) {
     const int b = m.dof_block()[v], island = block_island[b];
     if (island < 0) continue;
     const int to = island_first[3 * island] + block_island_dof[b] + v - m.block_dofadr()[b];
-    island_dof_block[to] = block_index[b];
+    if (is_large(m, island_size[4 * island])) island_dof_block[to] = block_index[b];
     island_qfrc_smooth[to] = qfrc_smooth[v];
     island_qacc_smooth[to] = qacc_smooth[v];
     island_qacc_warmstart[to] = qacc_warmstart[v];
   }
   put_rows(nefc[0], [&](int r) {
-    const int to = efc_by_island[r], island = block_island[efc_block[2 * r]];
+    const int to = efc_by_island[r], island = block_island[efc_block[2 * r]], n = island_size[4 * island];
     island_efc_D[to] = efc_D[r];
     island_efc_aref[to] = efc_aref[r];
-    island_efc_type[to] = efc_type[r];
-    island_efc_id[to] = efc_id[r];
-    island_efc_frictionloss[to] = efc_frictionloss[r];
-    return gather_row(m, r, to - island_first[3 * island + 1], efc_block, block_island_dof, block_index,
-                      island_size[4 * island], island_record + ISLAND_RECORD * island_index[island], efc_J_blocks,
-                      island_efc_J, island_row_block + 2 * to);
+    if (ROW_KINDS || is_large(m, n)) {
+      island_efc_type[to] = efc_type[r];
+      island_efc_id[to] = efc_id[r];
+      island_efc_frictionloss[to] = efc_frictionloss[r];
+    }
+    return gather_row(m, r, to - island_first[3 * island + 1], efc_block, block_island_dof, block_index, n,
+                      island_record + ISLAND_RECORD * island_index[island], efc_J_blocks, island_efc_J,
+                      island_row_block + 2 * to);
   });
-  LANE_FOR(k, ncon[0]) {
+  LANE_FOR(k, ROW_KINDS ? ncon[0] : 0) {  // only rows of cones ask for the others of their contact
     const int first = contact_efc_address[k];
     const int island = first < 0 ? -1 : block_island[efc_block[2 * first]];
     island_contact_efc_address[k] = first < 0 ? -1 : efc_by_island[first] - island_first[3 * island + 1];
