@@ -164,6 +164,34 @@ DEVICE RowConstants row_constants(const Model& m, const RowParameters& p, real d
   return found;
 }
 
+// Blocks, regularisation and reference acceleration of the rows of contact k from row `first` on, by one lane: the edges
+// of a pyramid have the same constants.
+template <class Rows>
+DEVICE void finish_contact(const Model& m, const Rows& jacobian, int k, int first, const real* qvel,
+                           const real* contact_dist, const int* contact_cand, const int* efc_type, real* efc_D,
+                           real* efc_aref, real* efc_frictionloss) {
+  const int cand = contact_cand[k], rows = rows_of(m, cand), type = efc_type[first];
+  const int body1 = m.geom_bodyid()[m.cand_geom1()[cand]], body2 = m.geom_bodyid()[m.cand_geom2()[cand]];
+  const typename Rows::Dofs dofs = jacobian.dofs(m, body1, body2);
+  const real distance = contact_dist[k] - m.cand_margin()[cand];
+  const int width = jacobian.width(m, dofs);
+  RowConstants constants;
+  ROLLED for (int sub = 0; sub < rows; ++sub) {
+    const int r = first + sub;
+    const real from_margin = in_cone(type) && sub ? R(0.0) : distance;
+    if (!sub || type != ROW_CONTACT_PYRAMIDAL) {
+      const RowParameters p = contact_parameters(m, cand, type, sub);
+      constants = row_constants(m, p, distance, contact_share(m, cand, type, sub));
+    }
+    const real velocity = RowVelocities::sum(m, dofs, width, jacobian.J + size_t(r) * jacobian.stride, qvel);
+    efc_D[r] = constants.D;
+    efc_aref[r] = -constants.damping * velocity - constants.stiffness * constants.impedance * from_margin;
+    efc_frictionloss[r] = 0;
+    jacobian.touch(r, 0, dofs);
+    jacobian.touch(r, 1, dofs);
+  }
+}
+
 // All rows of a world; `jacobian` says how their Jacobian is stored.
 template <class Rows>
 DEVICE void every_row(const Model& m, const real* qpos, const real* qvel, const int* eq_active, const real* xpos,
@@ -206,6 +234,7 @@ DEVICE void every_row(const Model& m, const real* qpos, const real* qvel, const 
       if (first < 0) continue;
       const typename Rows::Dofs dofs = dofs_of_contact(m, jacobian, contact);
       contact_columns(m, dofs.dof(m, column), contact, cdof, stride, jacobian.J + size_t(first) * stride + column);
+      if (Rows::BY_CONTACT) continue;
       ROLLED for (int i = 0; i < of_contact[3] >> 4; ++i) jacobian.touch(first + i, column, dofs);
     }
     lane_sync();
@@ -215,7 +244,15 @@ DEVICE void every_row(const Model& m, const real* qpos, const real* qvel, const 
   // (4) regularisation and reference acceleration
   RowConstants constants = {0, 0, 0, 0};
   RowVelocities velocities;
-  LANE_FOR(r, nefc[0]) {
+#if SIMENGINE_GPU
+  LANE_FOR(k, Rows::BY_CONTACT ? ncon[0] : 0) {
+    const int first = contact_efc_address[k];
+    if (first < 0) continue;
+    finish_contact(m, jacobian, k, first, qvel, contact_dist, contact_cand, efc_type, efc_D, efc_aref,
+                   efc_frictionloss);
+  }
+#endif
+  LANE_FOR(r, Rows::BY_CONTACT ? limits : nefc[0]) {
     const int type = efc_type[r], id = efc_id[r];
     const bool contact = r >= limits, equality = type == ROW_EQUALITY;
     int sub = 0;

@@ -39,6 +39,7 @@ DEVICE void clear_row(real* row, int stride) {
 
 struct DenseRows {
   typedef AllDofs Dofs;
+  static constexpr bool BY_CONTACT = false;
   real* J;
   int stride;
 
@@ -63,6 +64,7 @@ struct DenseRows {
 
 struct SparseRows {
   typedef DofsOfBlocks Dofs;
+  static constexpr bool BY_CONTACT = SIMENGINE_GPU && LANES <= 32;  // whether a lane finishes all rows of a contact
   real* J;
   int stride;
   int* efc_block;
@@ -154,14 +156,19 @@ struct RowVelocities {
     const int width = jacobian.width(m, dofs);
     const real* J = jacobian.J + size_t(r) * jacobian.stride;
     const FewDofs few = few_dofs(m, type, id);
-    real velocity = 0;
     if (few.low >= 0) {
-      velocity = fma_(J[jacobian.column(dofs, few.low)], qvel[few.low], velocity);
+      real velocity = fma_(J[jacobian.column(dofs, few.low)], qvel[few.low], R(0.0));
       if (few.high >= 0) velocity = fma_(J[jacobian.column(dofs, few.high)], qvel[few.high], velocity);
       return velocity;
     }
+    return sum(m, dofs, width, J, qvel);
+  }
+  // That along all columns of a row. Lanes have different rows: each loads four words at once.
+  template <class Dofs>
+  DEVICE_METHOD static real sum(const Model& m, const Dofs& dofs, int width, const real* J, const real* qvel) {
+    real velocity = 0;
     int c = 0;
-    OVERLAPPED for (; c + 4 <= width; c += 4) {  // lanes have different rows: each loads four words at once
+    OVERLAPPED for (; c + 4 <= width; c += 4) {
       const Vec4 four = *reinterpret_cast<const Vec4*>(J + c);
       velocity = fma_(four.x, qvel[dofs.dof(m, c)], velocity);
       velocity = fma_(four.y, qvel[dofs.dof(m, c + 1)], velocity);
