@@ -71,6 +71,7 @@ _HEADERS_AFTER_MODEL = (
     "contact_sensor.cuh",
     "random.cuh",
     "row_law.cuh",
+    "row_constants.cuh",
     "contact_columns.cuh",
     "unit_rows.cuh",
     "plain_rows.cuh",
