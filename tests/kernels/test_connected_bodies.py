@@ -5,6 +5,8 @@ The kernels run on the host, with lanes as fibers.
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -36,6 +38,9 @@ NET = f"""
 @pytest.mark.parametrize("integrator", ["implicitfast", "implicit", "euler"])
 def test_lanes_that_share_bodies_compute_what_one_lane_does(integrator: str) -> None:
     xml = NET.replace("INTEGRATOR", {"euler": "Euler"}.get(integrator, integrator))
+    if integrator == "euler":  # few enough for lanes to share the rows of each
+        xml = xml.replace('<connect body1="b0" body2="b1" anchor="0.05 0 0"/>', "", 1)
+        xml = re.sub(r'<connect body1="b[3-7]" [^>]*/>', "", xml)
     memory = prepared(load_table(xml), "float64", dropped(xml, (0, 30)))
     shared = set()
     for kernel, slots in chain(memory, integrator):

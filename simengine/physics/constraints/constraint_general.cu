@@ -1,6 +1,8 @@
 // Constraint rows of every type, in MuJoCo's order: equalities, friction losses of dofs and tendons, limits, contacts.
 // MuJoCo documentation, "Computation", "Constraint model".
 
+#define FEWEST_EQUALITIES_BY_LANE 8  // of which a lane makes all rows of one
+
 // Store what belongs to the rows of equality e from row r on, besides their Jacobian.
 DEVICE void put_equality(int e, int r, int rows, const real* pos, const real* drift, real* efc_pos, real* efc_D,
                          real* efc_aref, int* efc_type, int* efc_id) {
@@ -16,9 +18,28 @@ DEVICE void put_equality(int e, int r, int rows, const real* pos, const real* dr
   }
 }
 
+// The Jacobian of the rows of an equality of bodies from row r on, by one lane: four columns at a time.
+template <class Rows>
+DEVICE void put_body_equality(const Model& m, int e, int r, int rows, const Motion& motion, const EqualityFrames& at,
+                              const Rows& jacobian) {
+  const typename Rows::Dofs dofs = jacobian.dofs(m, m.eq_obj()[2 * e], m.eq_obj()[2 * e + 1]);
+  ROLLED for (int c = 0; c < jacobian.stride; c += 4) {
+    real column[4][6];
+    UNROLLED for (int k = 0; k < 4; ++k) {
+      body_equality_column(m, e, motion, dofs.dof(m, c + k), at.p1, at.p2, at.q1, at.q2, column[k]);
+    }
+    UNROLLED for (int i = 0; i < 6; ++i) {
+      if (i >= rows) continue;
+      real* to = jacobian.J + size_t(r + i) * jacobian.stride + c;
+      *reinterpret_cast<Vec4*>(to) = {column[0][i], column[1][i], column[2][i], column[3][i]};
+    }
+  }
+  ROLLED for (int i = 0; i < 2 * rows; ++i) jacobian.touch(r + i / 2, i % 2, dofs);
+}
+
 // (1) rows of the active equalities, from row 0 on; returns their number. Until (4), efc_D holds the distance on which
 // their impedance depends, and efc_aref the drift. An equality is the work of one lane, but for the Jacobian of one of
-// bodies, which is that of as many lanes as a row has words, or of all lanes.
+// bodies, which is that of as many lanes as a row has words, or of all lanes, unless there are many.
 template <class Rows>
 DEVICE int equality_rows(const Model& m, const real* qpos, const int* eq_active, const Motion& motion,
                          const real* ten_length, const real* ten_J, const Rows& jacobian, real* efc_pos, real* efc_D,
@@ -26,6 +47,7 @@ DEVICE int equality_rows(const Model& m, const real* qpos, const int* eq_active,
   real pos[6], drift[6];
   int all = 0;
   bool of_bodies = false;
+  const bool many = Rows::BY_CONTACT && m.neq() >= FEWEST_EQUALITIES_BY_LANE;
   ROLLED for (int base = 0; base < m.neq(); base += LANES) {
     const int e = base + lane(), rows = e < m.neq() && eq_active[e] ? m.eq_rows()[e] : 0;
     int total;
@@ -33,9 +55,10 @@ DEVICE int equality_rows(const Model& m, const real* qpos, const int* eq_active,
     all += total;
     if (!rows) continue;
     if (m.eq_type()[e] <= EQ_WELD) {
-      of_bodies = true;
+      of_bodies = !many;
       const EqualityFrames at = equality_frames(m, e, motion);
       body_equality(m, e, motion, at.p1, at.p2, at.q1, at.q2, pos, drift);
+      if (many) put_body_equality(m, e, r, rows, motion, at, jacobian);
     } else {
       drift[0] = 0;
       pos[0] = length_equality(m, e, qpos, ten_length, ten_J, jacobian, r);
