@@ -23,9 +23,6 @@ DEVICE FactorOfLane<FACTOR_SIDE> factor_of_body(real* L, const real* A, const Bl
   UNROLLED for (int i = 0; i < FACTOR_SIDE; ++i) own.l[i][i] = diagonal(block.dof + i, own.l[i][i]);
   own.factor();
   own.put(L + block.at);
-  UNROLLED for (int i = 0; i < FACTOR_SIDE; ++i) {
-    UNROLLED for (int j = i + 1; j < FACTOR_SIDE; ++j) L[block.at + i * FACTOR_SIDE + j] = 0;
-  }
   return own;
 }
 #endif

@@ -2,6 +2,36 @@
 #pragma once
 
 #if SIMENGINE_GPU
+// A square matrix of N rows in the registers of one lane, by rows. Where it begins at a multiple of four words, it is
+// loaded and stored by four: lanes have matrices of their own, so that each of their loads touches as many places.
+template <int N>
+struct SquareOfLane {
+  real word[N * N];
+
+  DEVICE_METHOD static bool by_fours(const real* A) {
+    return N * N % 4 == 0 && reinterpret_cast<size_t>(A) % sizeof(Vec4) == 0;
+  }
+  DEVICE_METHOD void load(const real* A) {
+    if (by_fours(A)) {
+      UNROLLED for (int q = 0; q < N * N / 4; ++q) {
+        const Vec4 four = reinterpret_cast<const Vec4*>(A)[q];
+        word[4 * q] = four.x, word[4 * q + 1] = four.y, word[4 * q + 2] = four.z, word[4 * q + 3] = four.w;
+      }
+    } else {
+      UNROLLED for (int e = 0; e < N * N; ++e) word[e] = A[e];
+    }
+  }
+  DEVICE_METHOD void put(real* A) const {
+    if (by_fours(A)) {
+      UNROLLED for (int q = 0; q < N * N / 4; ++q) {
+        reinterpret_cast<Vec4*>(A)[q] = {word[4 * q], word[4 * q + 1], word[4 * q + 2], word[4 * q + 3]};
+      }
+    } else {
+      UNROLLED for (int e = 0; e < N * N; ++e) A[e] = word[e];
+    }
+  }
+};
+
 // The factor of a block of N dofs in the registers of one lane, where loads wait together: lane_factor and lane_solve,
 // with the same bits.
 template <int N>
@@ -9,8 +39,10 @@ struct FactorOfLane {
   real l[N][N];
 
   DEVICE_METHOD void load(const real* H) {
+    SquareOfLane<N> whole;
+    whole.load(H);
     UNROLLED for (int i = 0; i < N; ++i) {
-      UNROLLED for (int j = 0; j <= i; ++j) l[i][j] = H[i * N + j];
+      UNROLLED for (int j = 0; j <= i; ++j) l[i][j] = whole.word[i * N + j];
     }
   }
   DEVICE_METHOD void factor() {
@@ -25,10 +57,13 @@ struct FactorOfLane {
       }
     }
   }
+  // Zero above the diagonal.
   DEVICE_METHOD void put(real* L) const {
+    SquareOfLane<N> whole;
     UNROLLED for (int i = 0; i < N; ++i) {
-      UNROLLED for (int j = 0; j <= i; ++j) L[i * N + j] = l[i][j];
+      UNROLLED for (int j = 0; j < N; ++j) whole.word[i * N + j] = j <= i ? l[i][j] : R(0.0);
     }
+    whole.put(L);
   }
   DEVICE_METHOD void solve(real* x) const {
     real y[N];
