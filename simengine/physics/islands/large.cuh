@@ -11,7 +11,10 @@
 #pragma once
 
 #if SIMENGINE_GPU && LANES > 32
+#define BODIES_BY_LANES  // rows of free bodies are read by four words
+#if LANES <= 128         // huge islands have no factor, whose code would take registers from them
 #define FACTOR_BY_LANES  // islands of small blocks have a sparse factor: large_factor.cuh
+#endif
 #endif
 
 // A run from the side of one of its blocks: 2 run + side, the first word of its off-diagonal block in H, and the dofs
@@ -161,7 +164,7 @@ DEVICE real lanes_dot(const real* a, const real* b, int n) {
 #endif
 }
 
-#ifdef FACTOR_BY_LANES
+#ifdef BODIES_BY_LANES
 // A row of J over the dofs of two blocks of FACTOR_SIDE, or of one, by loads of four words.
 struct RowOfBodies {
   real4_storage part[FACTOR_SIDE / 2];
@@ -184,7 +187,7 @@ DEVICE RowOfBodies row_of_bodies(const LargeIsland& s, int r) {
 // Row r of J times x.
 DEVICE real large_row_dot(const LargeIsland& s, int r, const real* x) {
   const RowParts p = parts_of(s, r);
-#ifdef FACTOR_BY_LANES
+#ifdef BODIES_BY_LANES
   if (is_of_bodies(s, p.n1, p.n2)) {
     const RowOfBodies row = row_of_bodies(s, r);
     real first = 0, second = 0;
