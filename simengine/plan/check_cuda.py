@@ -13,6 +13,7 @@ from simengine.kernels.kernel import Kernel
 from simengine.kernels.step_kernel import STEP_KERNELS, StepKernel
 from simengine.plan import islands
 from simengine.plan.every_kernel import all_kernels
+from simengine.plan.large_islands import for_few_large, for_many_huge
 from simengine.plan.omissions import NOSLIP_OF_PYRAMIDS
 from simengine.plan.rows_apart import with_rows_apart
 from simengine.plan.stages import COLLISION_GENERAL
@@ -60,8 +61,10 @@ def _every_build(args: argparse.Namespace) -> list[Job]:
     lean = without_code_for_cones() if "float32" in args.dtype else ()
     jobs += [(k, "float32", kernel_lanes(k, 32), args.arch[0]) for k in lean]
     jobs += [(k, d, n, args.arch[0]) for k in islands.of_few_worlds() for d in args.dtype for n in args.lanes]
-    few_large = [islands.for_few_large(k) for k in islands.ISLAND_KERNELS if k.block_per_unit]
+    few_large = [for_few_large(k) for k in islands.ISLAND_KERNELS if k.block_per_unit]
     jobs += [(k, d, kernel_lanes(k, 32), args.arch[0]) for k in few_large for d in args.dtype]
+    huge = [for_many_huge(k) for k in few_large]
+    jobs += [(k, d, ISLAND_LANES[1], args.arch[0]) for k in huge for d in args.dtype]
     of_islands = without_code_for_cones_of_islands(islands.ISLAND_KERNELS)
     jobs += [(k, d, kernel_lanes(k, n), args.arch[0]) for k in of_islands for d in args.dtype for n in args.lanes]
     wide = (*with_wide_matrices((36, 48, 64)), *islands.with_matrices_in_registers((36, 56, 64, 84, 128)))

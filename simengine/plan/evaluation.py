@@ -12,7 +12,13 @@ from typing import NamedTuple
 from simengine.kernels.kernel import Kernel
 from simengine.model.pair_types import PAIR_TYPES
 from simengine.plan import catalogue, contact_kernels
-from simengine.plan.islands import by_block, for_few_large, for_large, island_solution, most_islands, scattering
+from simengine.plan.islands import (
+    by_block,
+    island_solution,
+    most_islands,
+    scattering,
+)
+from simengine.plan.large_islands import for_few_large, for_large, for_many_huge
 from simengine.plan.launches import Await, Count, Launch, Launches, Listed
 from simengine.plan.pairs import PAIR_KERNELS
 from simengine.plan.rows_apart import rows_apart
@@ -277,7 +283,8 @@ def _by_islands(selection: Selection) -> Launches:
             return (Launch(kernel, ahead=ahead),)
         large = for_large(kernel)
         large = for_few_large(large) if large and selection.few_large_islands else large
-        forms = (*[kernel] * LARGE_ISLANDS, large, large)
+        huge = for_many_huge(large) if large and selection.pairs_huge_islands else large
+        forms = (*[kernel] * LARGE_ISLANDS, large, huge)
         return tuple(of_class(form, c) for c, form in enumerate(forms) if form and most[c])[::-1]
 
     solve = (by_class(kernel) for kernel in solver if kernel.unit != "large island")

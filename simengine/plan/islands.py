@@ -27,7 +27,8 @@ from simengine.physics.solvers.solve_newton_general import SOLVE_NEWTON_GENERAL
 from simengine.physics.solvers.solve_newton_unilateral import SOLVE_NEWTON_UNILATERAL
 from simengine.physics.stage import Form, Stage
 from simengine.plan import catalogue, contact_kernels, smooth_kernels
-from simengine.plan.forms import has_form, in_form
+from simengine.plan.forms import in_form
+from simengine.plan.large_islands import for_large
 from simengine.plan.pairs import PAIR_KERNELS
 from simengine.plan.stages import INTEGRATORS
 from simengine.plan.variants import MATRIX_SIZES, with_block_rows, with_contact_parameters, with_matrix_rows
@@ -68,12 +69,6 @@ _BLOCKS = {CONSTRAINT_BLOCKS: 6, GATHER: 8}
 """How many blocks of 128 threads a multiprocessor should hold of stages that would take more registers otherwise."""
 
 
-_BLOCKS_OF_LARGE = 6
-"""How many large islands a multiprocessor should hold at once. Their blocks wait for barriers most of the time."""
-
-_BLOCKS_OF_FEW_LARGE = 4  # up to which a thread has the registers that it asks for
-
-
 _IN_SCRATCH: dict[Stage, frozenset[str]] = {
     ISLANDS: frozenset(name for name in ISLANDS.writes if FIELD[name].space == "block"),
     GATHER: frozenset({"island_index"}),
@@ -111,32 +106,6 @@ def by_block(kernel: Kernel) -> Kernel:
     return replace(
         kernel, name=f"{kernel.name}_by_block", own_lanes=LANES_OF_A_BLOCK, min_blocks_per_multiprocessor=blocks
     )
-
-
-@cache
-def for_large(kernel: Kernel) -> Kernel | None:
-    """The kernel that replaces a kernel over islands for large islands; None if its stage has no such form."""
-    (stage,) = kernel.stages
-    if kernel.unit != "island" or not has_form(stage, Form.LARGE):
-        return None
-    large = in_form(stage, Form.LARGE)
-    # A whole block solves a large island, except with PGS, which visits the rows one after another.
-    by_block = stage not in (PGS_START, PGS_DESCEND)
-    return Kernel(
-        f"{large.name}_islands",
-        (large,),
-        unit="large island",
-        block_per_unit=by_block,
-        min_blocks_per_multiprocessor=_BLOCKS_OF_LARGE if by_block else 1,
-    )
-
-
-@cache
-def for_few_large(kernel: Kernel) -> Kernel:
-    """The variant of a kernel over large islands for few worlds, whose threads have all registers that they ask for."""
-    if not kernel.block_per_unit:
-        return kernel
-    return replace(kernel, name=f"{kernel.name}_few", min_blocks_per_multiprocessor=_BLOCKS_OF_FEW_LARGE)
 
 
 ISLAND_SOLVERS: dict[str, tuple[Kernel, ...]] = {

@@ -94,6 +94,10 @@ LEAST_PARTS, MOST_PARTS = 8, 32
 """Fewest and most groups of lanes that share the searches of a world."""
 
 
+MULTIPROCESSORS = 132
+"""Of the GPUs that kernels were measured on."""
+
+
 @dataclass(frozen=True)
 class Selection:
     """Selects the kernels of an evaluation.
@@ -384,6 +388,11 @@ class Selection:
     def few_large_islands(self) -> bool:
         """Whether a GPU holds a large island of each world at once, with all registers that its threads ask for."""
         return self.spreads_searches and self.worlds <= SPREAD_WORLDS
+
+    @property
+    def pairs_huge_islands(self) -> bool:
+        """Whether a multiprocessor holds two huge islands: one would leave a second round to other worlds."""
+        return self.spreads_searches and self.worlds > MULTIPROCESSORS
 
     @property
     def moves_in_three(self) -> bool:

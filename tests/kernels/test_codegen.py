@@ -24,6 +24,7 @@ from simengine.plan import islands as island_kernels
 from simengine.plan.catalogue import SMOOTH, finish, single, step_kernels
 from simengine.plan.contact_kernels import SEARCHES
 from simengine.plan.every_kernel import all_kernels
+from simengine.plan.large_islands import for_large
 from simengine.plan.stages import INTEGRATORS, SOLVERS, STAGES
 from simengine.plan.tiles import COUNTING_KERNELS, REST_KERNELS, TILED_KERNELS
 from simengine.plan.variants import with_branches
@@ -162,7 +163,7 @@ def test_a_declaration_names_known_fields_once() -> None:
 
 def test_every_field_has_a_writer_or_is_state() -> None:
     solvers = [kernel for kernels in island_kernels.ISLAND_SOLVERS.values() for kernel in kernels]
-    solvers += [large for large in map(island_kernels.for_large, solvers) if large]
+    solvers += [large for large in map(for_large, solvers) if large]
     written = {n for kernel in solvers for n in (*map(kernel.stored_as, kernel.produced), *kernel.island_scratch)}
     written |= {
         n
