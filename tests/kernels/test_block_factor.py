@@ -57,8 +57,15 @@ def iterations(before: Memory, after: Memory) -> int:
     return int(ours[changed(before.own("island_solver_niter"), ours)].sum())
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        *((name, "float32") for name in MODELS),
+        ("rows of every type", "float64"),
+        pytest.param("rows that push", "float64", marks=pytest.mark.slow),
+        pytest.param("elliptic cones", "float64", marks=pytest.mark.slow),
+    ],
+)
 def test_large_islands_have_the_hosts_solution_whatever_shared_memory_begins_with(name: str, dtype: str) -> None:
     memory = before_solution(name, dtype)
     ours, *others = (solved(memory, SOLVER, schedule) for schedule in SCHEDULES)

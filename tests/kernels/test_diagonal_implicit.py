@@ -33,7 +33,9 @@ def model(bodies: str) -> str:
     return f"<mujoco>{option}{flags}<worldbody>{named}</worldbody><actuator>{servos}</actuator></mujoco>"
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name == "limbs" else ()) for name in MODELS]
+)
 def test_velocities_are_those_of_the_whole_matrix(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = {}
     for backend in ("host", "cuda"):

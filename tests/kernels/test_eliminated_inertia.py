@@ -12,7 +12,7 @@ from tests.helpers.cuda_on_host.backend import FiberBackend
 from tests.models import compile_model
 
 
-@pytest.mark.parametrize("name", ["hopper", "ant", "robot"])
+@pytest.mark.parametrize("name", [pytest.param("hopper", marks=pytest.mark.slow), "ant", "robot"])
 def test_accelerations_are_those_of_the_factor(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(select._MAKERS, "cuda", FiberBackend)
     found = {}

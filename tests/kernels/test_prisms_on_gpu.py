@@ -77,7 +77,7 @@ def test_an_ellipsoid_rests_on_a_face_only_if_its_point_is_above_or_below_that(m
     compare(contacts, by_mujoco(mj, qpos), "float32")
 
 
-@pytest.mark.parametrize("room", [0, 3, 17])
+@pytest.mark.parametrize("room", [0, 3, pytest.param(17, marks=pytest.mark.slow)])
 def test_contacts_do_not_depend_on_how_many_prisms_are_listed(monkeypatch: pytest.MonkeyPatch, room: int) -> None:
     """What is not listed is found by other kernels, to the same bits."""
     mj = rocks_on_a_field()

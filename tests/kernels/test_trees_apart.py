@@ -66,6 +66,9 @@ CASES = {
 }
 """Links, boxes, cone, integrator, rows, and steps."""
 
+IMPLIED = ("few rows of half a warp", "few rows of cones")
+"""Cases whose numbers of rows, of lanes and whose cones the others have, each in another case."""
+
 
 def stepped(
     case: str, dtype: str, apart: bool, monkeypatch: pytest.MonkeyPatch
@@ -88,7 +91,7 @@ def stepped(
 @pytest.mark.parametrize(
     ("case", "dtype"),
     [
-        *((case, "float32") for case in CASES),
+        *(pytest.param(case, "float32", marks=pytest.mark.slow if case in IMPLIED else ()) for case in CASES),
         *(pytest.param(case, "float64", marks=pytest.mark.slow) for case in CASES),
     ],
 )
