@@ -30,8 +30,11 @@ from simengine.kernels.signatures import parameters, unpacked
 from simengine_scheduler.native.cache import cached, digest
 
 HERE = Path(__file__).parent
-# Most of the time of a test is that of the compiler, which is least without optimisation and with C++14's <cmath>.
+# Most of the time of a test is that of the compiler and the linker. It is least without optimisation, with C++14's
+# <cmath>, and without the library of C++, which no kernel needs.
 FLAGS = ("-std=c++14", "-O0", "-shared", "-fPIC", *NO_CONTRACTION, "-fno-strict-aliasing", "-w")
+PLAIN = ("-fno-exceptions", "-fno-threadsafe-statics", "-nodefaultlibs")
+LIBRARIES = ("-x", "none", "-lm", "-lc")
 UNSET = "-ftrivial-auto-var-init=pattern"
 """Has the compiler fill variables that a function does not set, with what is no number that anybody expects."""
 
@@ -102,7 +105,8 @@ class Program:
     def __init__(self, text: str, entry: str, dtype: str, lanes: int) -> None:
         whole = source(text, entry)
         path, version = compiler()
-        command = [path, *FLAGS, UNSET, *native_flags(), *defines(dtype, lanes), f"-DBLOCK={BLOCK}", "-x", "c++", "-"]
+        command = [path, *FLAGS, *PLAIN, UNSET, *native_flags(), *defines(dtype, lanes), f"-DBLOCK={BLOCK}"]
+        command += ["-x", "c++", "-", *LIBRARIES]
 
         def build(target: Path) -> None:
             full = [*command, "-o", str(target)]
