@@ -41,7 +41,8 @@ def _fuzzed(backend: str, where: str, date: str, runs: Sequence[dict[str, Any]])
     early, minutes = sum(not run.get("complete", True) for run in runs), sum(run["seconds"] for run in runs) / 60
     text = (
         f"The {backend} backend, on {where}, {date}: {drawn:,} models in {minutes:.0f} minutes"
-        f"{f' of {len(runs)} runs' if len(runs) > 1 else ''}, of which {models['agrees'] + models['differs']:,} were "
+        f"{f' of {len(runs)} runs' if len(runs) > 1 else ''}{_processes(runs)}, of which "
+        f"{models['agrees'] + models['differs']:,} were "
         f"compared in {states:,} states and steps. MuJoCo refused {models['invalid']:,}, the engine "
         f"{models['refused']:,}, and {models['undecided']:,} had nothing to compare or were too large. {left_out:,} "
         f"states and steps were left out. Rounding, ties and early ends explain {explained:,} values beyond their "
@@ -49,6 +50,12 @@ def _fuzzed(backend: str, where: str, date: str, runs: Sequence[dict[str, Any]])
         f"{_early(early, len(runs))}"
     )
     return textwrap.fill(text, 120, break_on_hyphens=False)
+
+
+def _processes(runs: Sequence[dict[str, Any]]) -> str:
+    """By how many processes, if it is the same number of several in all runs."""
+    numbers = {found[1] for run in runs if (found := re.search(r"--jobs (\d+)", run["command"]))}
+    return f" by {numbers.pop()} processes" if len(numbers) == 1 and numbers != {"1"} else ""
 
 
 def _early(ended: int, runs: int) -> str:
