@@ -36,6 +36,7 @@ _HEADERS_AFTER_MODEL = (
     "branch_terms.cuh",
     "branch_solve.cuh",
     "linalg.cuh",
+    "squares.cuh",
     "contact.cuh",
     "hull.cuh",
     "box.cuh",

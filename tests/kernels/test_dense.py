@@ -59,5 +59,10 @@ def test_a_warp_with_entries_along_branches_finds_newton_directions(tmp_path: Pa
 
 
 @pytest.mark.sanitizer
+def test_squares_have_the_bits_of_loops(tmp_path: Path) -> None:
+    passes(tmp_path / "squares", "squares_of_threads.cpp", ())
+
+
+@pytest.mark.sanitizer
 def test_a_warp_solves_blocks_in_registers_and_in_memory(tmp_path: Path) -> None:
     passes(tmp_path / "blocks", "blocks_of_threads.cpp", 4)

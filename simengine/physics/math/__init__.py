@@ -5,6 +5,7 @@
     linalg, registers, dense        dense symmetric matrices: in registers, or by loops over memory
     wide, wide_solve                the same with two rows in a lane's registers, of 33 to 64 rows
     block_rows                      the same with one row in each lane of a block, of 65 to 128 rows
+    squares                         the same in memory, with entries in registers four by four
     four_pivots                     elimination of four columns at a time, which both of these share
     tile_factor                     Cholesky factors of a tile of worlds on the host
     padded_matrix, vector_matrices, register_products

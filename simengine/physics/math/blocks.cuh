@@ -72,6 +72,24 @@ DEVICE void lane_solve(real* x, const real* L, int n) {
   }
 }
 
+// The lower triangle of a block that lanes share becomes its factor.
+DEVICE void shared_factor(real* H, int n) {
+#if SIMENGINE_GPU
+  factor_by_squares(H, n);
+#else
+  mem_factor(H, n);
+#endif
+}
+
+// In place: x becomes the solution of L L' x = x for such a block.
+DEVICE void shared_solve(real* x, const real* L, int n) {
+#if SIMENGINE_GPU
+  solve_by_squares(x, L, n);
+#else
+  mem_solve(x, L, n);
+#endif
+}
+
 // Whether the lanes have the rows of a block of n dofs in registers while they factor it.
 DEVICE bool in_registers(int n) {
 #if ONE_ROW_A_LANE
@@ -161,7 +179,7 @@ DEVICE void blocks_factor(const Model& m, real* L, const real* A, const Diagonal
           return;
         }
 #endif
-        mem_factor(L + block.at, block.n);
+        shared_factor(L + block.at, block.n);
       });
 }
 
@@ -171,7 +189,7 @@ DEVICE void blocks_solve(const Model& m, real* x, const real* L) {
       m, [&](const Block& block) { lane_solve(x + block.dof, L + block.at, block.n); },
       [&](const Block& block) {
         if (in_registers(block.n)) chol_solve(x + block.dof, L + block.at, block.n);
-        else mem_solve(x + block.dof, L + block.at, block.n);
+        else shared_solve(x + block.dof, L + block.at, block.n);
       });
 }
 
@@ -199,8 +217,8 @@ DEVICE void blocks_solve(const Model& m, real* x, real* L, const real* A, const 
           return;
         }
 #endif
-        mem_factor(L + block.at, block.n);
-        mem_solve(x + block.dof, L + block.at, block.n);
+        shared_factor(L + block.at, block.n);
+        shared_solve(x + block.dof, L + block.at, block.n);
       });
 }
 
