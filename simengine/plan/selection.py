@@ -404,12 +404,9 @@ class Selection:
 
     @property
     def moves_in_blocks(self) -> bool:
-        """Whether a block makes the inertia of each world, beside the blocks that find lengths of tendons.
-
-        A warp for each world would leave most of a GPU idle.
-        """
+        """Whether a block makes the inertia of each world: a warp for each would leave most of a GPU idle."""
         few = self.spreads_searches and self.worlds <= SPREAD_WORLDS
-        return few and self.branches and self.lengths_by_block
+        return few and self.branches and self.model.general_smooth
 
     def _smooth(self) -> tuple[Kernel, ...]:
         model = self.model
@@ -419,7 +416,7 @@ class Selection:
         if self.moves_in_three and not model.has_adhesion:
             three = smooth_kernels.smooth_in_three(model.general_smooth, model.has_fluid, self.lengths_by_block)
             if self.moves_in_blocks:
-                beside = not model.ngravcomp and "qfrc_gravcomp" not in self.wanted
+                beside = self.lengths_by_block and not model.ngravcomp and "qfrc_gravcomp" not in self.wanted
                 forces = smooth_kernels.FORCES_BESIDE if beside else three[1]
                 three = (smooth_kernels.INERTIA_BY_BLOCK, forces, three[-1])
             return (*before, *(map(in_blocks_of_few, three) if model.has_islands else three))

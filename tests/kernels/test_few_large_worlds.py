@@ -14,7 +14,7 @@ from simengine.state.fields import INTEGRATION_STATE
 from tests.gpu.test_branch_worlds import ARMS, star
 from tests.helpers.cuda_on_host.backend import FiberBackend
 
-OF_FEW = {"forces_beside", "inertia_by_block", "only_euler_factor_branches", "euler_factored_branches"}
+OF_FEW = {"inertia_by_block", "only_euler_factor_branches", "euler_factored_branches"}
 
 
 def driven_star() -> Model:
@@ -51,12 +51,15 @@ def stepped(model: Model) -> tuple[list[bytes], set[str]]:
     return [np.asarray(engine.get(0, name)).tobytes() for name in INTEGRATION_STATE], set(FiberBackend.used)
 
 
-def test_few_worlds_have_the_bits_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(step_plan, "FEWEST_ENTRIES_OF_A_BLOCK", 1)
+@pytest.mark.parametrize("driven_by_block", [True, False])
+def test_few_worlds_have_the_bits_of_many(monkeypatch: pytest.MonkeyPatch, driven_by_block: bool) -> None:
+    if driven_by_block:
+        monkeypatch.setattr(step_plan, "FEWEST_ENTRIES_OF_A_BLOCK", 1)
     few, used = stepped(driven_star())
     assert used >= OF_FEW
+    assert ("forces_beside" in used) == driven_by_block
     for name in ("factors_beside_solver", "moves_in_blocks"):
         monkeypatch.setattr(Selection, name, property(lambda self: False))
     many, used = stepped(driven_star())
-    assert not used & OF_FEW
+    assert not used & {*OF_FEW, "forces_beside"}
     assert few == many

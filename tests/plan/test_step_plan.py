@@ -211,13 +211,17 @@ def test_a_chosen_size_of_dense_islands_is_kept() -> None:
 
 def test_large_worlds_of_one_tree_have_matrices_along_branches_and_no_factor() -> None:
     model, gpu = load_table(humanoid_xml(70, 'noslip_iterations="2"')), GpuOnPaper()
-    plan = plan_step(model, 512, gpu, "float32", decide_issuing([model], gpu, "auto", "auto", {}), shards=1)
+    issuing = decide_issuing([model], gpu, "auto", "auto", {})
+    plan = plan_step(model, 512, gpu, "float32", issuing, shards=1)
     kernels = plan.kernels(NOTHING)
-    others = {"noslip_pyramids_branches", "inertia_general_branches", "euler_factored_branches"}
+    others = {"noslip_pyramids_branches", "euler_factored_branches"}
     assert {k.name for k in kernels if k.solves_symmetric} == {k.name for k in kernels if k.along_branches} - others
     assert others <= {k.name for k in kernels}
     assert not any("qLD" in (*k.reads, *k.produced) for k in kernels)
     assert "only_factor_m" in {k.name for k in plan.kernels(frozenset({"qLD"}))}
+    many = plan_step(model, 513, gpu, "float32", issuing, shards=1)
+    assert "inertia_by_block" in {k.name for k in kernels}
+    assert "inertia_general_branches" in {k.name for k in many.kernels(NOTHING)}
 
 
 def test_the_matrix_of_euler_is_factored_beside_the_solver_of_few_worlds() -> None:
