@@ -62,6 +62,20 @@ def along_branches_for(nv: int) -> bool:
     return 2 * LANE_CLASSES[-1] < nv <= MOST_ALONG_BRANCHES
 
 
+def form_on_a_gpu(model: ModelTable, dtype: str) -> ModelTable:
+    """The model in its fastest form on a GPU, with dense problems for islands as `dense_islands_for` says.
+
+    A tree that is larger than such a problem would have its directions from conjugate gradients, which take many rounds
+    for a long chain. So the world is one problem, if matrices of its size have entries along branches.
+    """
+    form = model.on_a_gpu()
+    most = dense_islands_for(form, dtype)
+    by_islands = form.with_dense_islands(most) if most else form
+    along_branches = model.solver in NEWTON_SOLVERS and along_branches_for(model.nv)
+    outgrown = along_branches and by_islands.sizes["nwidest"] > by_islands.large_island
+    return form.as_one_problem() if outgrown else by_islands
+
+
 def solves_by_warps_for(nv: int, dtype: str) -> bool:
     """Whether several warps of a GPU solve a world of nv dofs with many rows together: if a warp holds the matrix."""
     return nv <= LANE_CLASSES[-1] and dtype == "float32"

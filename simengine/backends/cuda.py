@@ -17,8 +17,8 @@ from simengine.backends.base import (
     StepShape,
     along_branches_for,
     block_rows_for,
-    dense_islands_for,
     dual_rows_for,
+    form_on_a_gpu,
     lanes_for,
     matrix_rows_for,
     solves_by_warps_for,
@@ -115,10 +115,8 @@ class CudaBackend:
         return gpu
 
     def form_of(self, model: ModelTable, dtype: str) -> ModelTable:
-        """The model in its fastest form on a GPU, with dense problems for islands as `dense_islands_for` says."""
-        form = model.on_a_gpu()
-        most = dense_islands_for(form, dtype)
-        return form.with_dense_islands(most) if most else form
+        """`form_on_a_gpu`."""
+        return form_on_a_gpu(model, dtype)
 
     def lanes(self, nv: int) -> int:
         """The lane class of nv dofs."""

@@ -244,6 +244,15 @@ class ModelTable:
         other._split(True)
         return other
 
+    def as_one_problem(self) -> ModelTable:
+        """The model as one problem. What `solve_by_islands` chose is kept, and islands whose pairs are found anew."""
+        if not self.has_islands or self._split_was_chosen or self.finds_pairs:
+            return self
+        other = copy(self)
+        other.arrays, other.sizes = dict(self.arrays), dict(self.sizes)
+        other._split(False)
+        return other
+
     def solve_dense_up_to(self, dofs: int) -> None:
         """Choose the most dofs of an island that is solved as a dense problem; before the model is simulated."""
         self.options["large_island"] = dofs

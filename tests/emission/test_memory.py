@@ -16,8 +16,8 @@ from simengine.backends.base import (
     StepShape,
     along_branches_for,
     block_rows_for,
-    dense_islands_for,
     dual_rows_for,
+    form_on_a_gpu,
     lanes_for,
     matrix_rows_for,
     solves_by_warps_for,
@@ -51,9 +51,7 @@ class GpuOnPaper(HostBackend):
     island_lanes = CudaBackend.island_lanes
 
     def form_of(self, model: ModelTable, dtype: str) -> ModelTable:
-        form = model.on_a_gpu()
-        most = dense_islands_for(form, dtype)
-        return form.with_dense_islands(most) if most else form
+        return form_on_a_gpu(model, dtype)
 
     def lanes(self, nv: int) -> int:
         return lanes_for(nv)

@@ -203,6 +203,38 @@ def test_a_gpu_solves_bodies_beside_a_hinge_as_one_problem_up_to_64_dofs() -> No
     assert not GpuOnPaper().form_of(model, "float32").has_islands
 
 
+def chain_beside_a_ball(links: int, equality: str = "") -> ModelTable:
+    """A chain of hinges in a world with a free ball."""
+    link, end = "<body pos='0.1 0 0'><joint axis='0 1 0'/><geom size='0.04' contype='0'/>", "</body>"
+    ball = "<body name='ball' pos='0 0 1'><freejoint/><geom size='0.1'/></body>"
+    text = f"<worldbody>{ball}{link * links}{end * links}</worldbody><equality>{equality}</equality>"
+    return load_table(f"<mujoco>{text}</mujoco>")
+
+
+@pytest.mark.parametrize(
+    ("links", "equality", "dtype", "by_islands"),
+    [
+        (60, "", "float64", True),
+        (100, "", "float32", True),
+        (100, "", "float64", False),
+        (100, "<connect body1='ball' anchor='0 0 0'/>", "float32", False),
+        (130, "", "float32", False),
+        (300, "", "float32", True),
+    ],
+)
+def test_a_gpu_solves_a_tree_beyond_dense_islands_along_branches(
+    links: int, equality: str, dtype: str, by_islands: bool
+) -> None:
+    model, gpu = chain_beside_a_ball(links, equality), GpuOnPaper()
+    form = gpu.form_of(model, dtype)
+    assert model.has_islands
+    assert form.has_islands == by_islands
+    plan = plan_step(form, 512, gpu, dtype, decide_issuing([form], gpu, "auto", "auto", {}), shards=1)
+    assert any(k.along_branches for k in plan.kernels(NOTHING)) == (not by_islands)
+    model.solve_by_islands(True)
+    assert gpu.form_of(model, dtype).has_islands
+
+
 def test_a_chosen_size_of_dense_islands_is_kept() -> None:
     model = load_table(touching_arms(3))
     model.solve_dense_up_to(16)
