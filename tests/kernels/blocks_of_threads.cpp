@@ -29,6 +29,7 @@ int lane_sum_of_key(int, int, int*, bool*) { std::abort(); }
 #include "dense.cuh"
 #include "linalg.cuh"
 #include "squares.cuh"
+#include "lane_blocks.cuh"
 #include "blocks.cuh"
 
 struct Problem {
