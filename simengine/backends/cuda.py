@@ -47,13 +47,13 @@ _EXECUTORS = ("serial", "streams", "graph", "graph-cached", "pipeline", "device"
 
 _MEASURED = {
     "graph-cached": (
-        "of eleven executors on an H200 none took less for steps ahead of their counts, by more than 4 %, on any of "
+        "of eleven executors on an H200 none took less for steps ahead of their counts, by more than 2 %, on any of "
         "five models, and whole steps of few worlds took 0.5 to 0.6 of that on four of them "
         "(benchmarks/results/scheduler_h200.json)"
     ),
     "streams": (
-        "where steps wait for counts, cached graphs took 1.3 to 2.9 times as long on three of "
-        "five models on an H200, and 0.8 times on the others (benchmarks/results/scheduler_h200.json)"
+        "where steps wait for counts, cached graphs took 1.1 to 1.2 times as long on each of five models on an H200 "
+        "(benchmarks/results/scheduler_h200.json)"
     ),
     "without graphs": "graphs, which are faster, need cuda-bindings; install simengine[cuda13] or simengine[cuda12]",
 }

@@ -191,7 +191,9 @@ def reasons(found: Found) -> list[str]:
         f"by more than {math.ceil(100 * worst - 100)} %, on any of five models",
         f"took {reach(halves, 1)} of that on four of them",
         f"took {reach(slower, 1)} times as long on {WORDS[len(slower)]} of five models on an H200, and "
-        f"{reach(faster, 1) if faster else 'longer'} times on the others",
+        f"{reach(faster, 1)} times on the others"
+        if faster
+        else f"took {reach(slower, 1)} times as long on each of five models on an H200",
     ]
 
 
