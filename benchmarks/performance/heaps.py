@@ -53,6 +53,13 @@ def ratios(results: Sequence[Result], peer: Result) -> dict[tuple[str, Cell], fl
     return found
 
 
+def lost(results: Sequence[Result], peer: Result) -> str:
+    """Where MuJoCo Warp is faster, such as "10 bodies in 1 world", or "none"."""
+    slower = [cell for (name, cell), one in ratios(results, peer).items() if name == "MuJoCo Warp" and one and one < 1]
+    said = (f"{bodies:,} bodies in {worlds:,} world{'s' if worlds > 1 else ''}" for bodies, worlds in slower)
+    return "; ".join(said) or "none"
+
+
 def failure(peer: Result) -> str:
     """The message of MuJoCo Warp for a cell that it could not run."""
     (error,) = (row["error"] for row in peer["rows"] if "error" in row)

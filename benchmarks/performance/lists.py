@@ -98,6 +98,13 @@ def shards_table(rows: Sequence[Row]) -> str:
     return table(columns, lines)
 
 
+def lost_by_shards(rows: Sequence[Row]) -> str:
+    """For how many models `auto` on four shards is slower than `serial` on one, such as "4 of 5 models"."""
+    found = by_case(rows)
+    slower = [over(found[name, "serial"], found[f"{name}:shards=4", "auto"]) < 1 for name in FIVE]
+    return f"{sum(slower)} of {len(slower)} models"
+
+
 def kept_graphs_table(rows: Sequence[Row]) -> str:
     """`auto` on lists that wait for counts, with kept graphs of the same list and of the fixed list."""
     found = by_case(rows)

@@ -112,6 +112,7 @@ def _of_batches() -> dict[str, str]:
         "robots_origin": origin("mixed_robots_h200"),
         "heaps_table": heaps.heaps_table(piles, peer),
         "heaps_failure": heaps.failure(peer),
+        "heaps_lost": heaps.lost(piles, peer),
         "heaps_origin": origin(*_PILES, _PEER_PILES),
     }
 
@@ -131,6 +132,7 @@ def _of_lists() -> dict[str, str]:
         "large_table": lists.executors_table(rows, lists.LARGE),
         "whole_table": lists.whole_table(rows),
         "shards_table": lists.shards_table(rows),
+        "shards_lost": lists.lost_by_shards(rows),
         "kept_graphs_table": lists.kept_graphs_table(rows),
         "lists_origin": origin("scheduler_h200", "scheduler_large_h200"),
     }
