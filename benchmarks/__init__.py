@@ -3,7 +3,7 @@
 Speeds of simulations: `stepping` (one model), `mixed` (several models in one batch), `piles` and `clumps` (many free
 bodies), `paired` with `timed_checkout` (two checkouts), `peer_mujoco_warp` (a peer on the same problem), `host_profile`
 (shares of kernels on a CPU), `robot_kernels` (times of the kernels of robots).
-Single worlds: `one_world` (a step through `Simulation` beside `mj_step`).
+Single worlds: `one_world` (a step of one world beside MuJoCo's).
 Growth: `scaling` with `scaling_models` (the time of a step), `scaling_gpus` (several GPUs), `memory` (bytes of a
 world), `start` (the first step).
 Environments and training: `environments`, `training` (an iteration), `cold_training` (empty caches), `suite` (results

@@ -221,7 +221,7 @@ class PureEnv:
         stalled = (new.worlds.stalled > state.worlds.stalled) & ~restarting
         bad_action = bad_action & ~restarting
         # a flagged world stays so until its next episode
-        flagged = jnp.where(state.worlds.world_status == 0, new.worlds.world_status, 0).astype(jnp.int8)
+        flagged = jnp.where(state.worlds.world_status == 0, new.worlds.world_status, 0)
         reported = (info, restarting, reward, new.total, new.length, stalled, bad_action, flagged)
         result = StepResult(reward, reward, terminated, truncated, *reported)
         return self._after(new, result)

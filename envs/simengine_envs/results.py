@@ -56,7 +56,7 @@ class StepResult(NamedTuple):
             `simengine.BatchState`. Environments with a `step` from Python raise an error soon after.
         bad_action: (n,) bool, the worlds whose action was not finite, and whose episode therefore ended. Environments
             with a `step` from Python raise an error soon after.
-        flagged: (n,) int8, 0, or the index in `simengine.WORLD_STATUS` of the stage that met a number in this step
+        flagged: (n,) int32, 0, or the index in `simengine.WORLD_STATUS` of the stage that met a number in this step
             which is not finite or beyond 1e10. The episode ended. `warnings()` of environments counts them.
     """
 
