@@ -7,11 +7,12 @@ Single worlds: `one_world` (a step of one world beside MuJoCo's).
 Growth: `scaling` with `scaling_models` (the time of a step), `scaling_gpus` (several GPUs), `memory` (bytes of a
 world), `start` (the first step).
 Environments and training: `environments`, `training` (an iteration), `cold_training` (empty caches), `suite` (results
-of `simengine train suite`), `mixed_training` with `evolution` (many robots that step at different rates).
+of `simengine train suite`), `mixed_training` with `evolution` and `own_pace` (many robots that step at different
+rates).
 Costs of the scheduler: `hazard_check`, `issue_costs`, `launch_costs`, `driver_costs`, `driver_time`, `piece_costs`,
 `run_costs`, `pauses_apart`, `pipeline`, `clients`.
 Comparisons: `parity` (errors against MuJoCo), `features` (models that loaders accept), `scheduler_peers` (lists through
-Taskflow and CUDASTF).
+Taskflow and CUDASTF), `framework_peers` (a list in PyTorch and JAX).
 The GPU model: `record_lists` records kernel lists, and `gpu_model` fits and checks the model on them.
 Trust: `faults` injects faults, `soak` looks for growth of a process, and `every_kernel` launches all kernels under a
 checker of memory.

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from benchmarks.scaling_models import crowded_arm, furnished_room
+from simengine.backends.base import Extent
 from simengine.backends.cuda import CudaBackend
 from simengine.engines.list_engine import ListEngine
 from simengine.kernels import cuda_build
@@ -27,7 +28,7 @@ from simengine.physics.islands.solve_large import SOLVE_LARGE
 from simengine.plan import contact_kernels
 from simengine.plan.islands import ISLAND_KERNELS
 from simengine.plan.launches import Launch
-from simengine.plan.scratch import class_bounds, column_words, lanes_of_islands, scratch_plan
+from simengine.plan.scratch import class_bounds, column_words, columns_of, lanes_of_islands, scratch_plan
 from simengine.state.island_fields import LARGE_ISLANDS
 from simengine_scheduler import KernelCall, Segments
 from simengine_scheduler.device.image import Image, build_image
@@ -59,7 +60,9 @@ class ShapesOfCuda(GpuOnPaper):
 
     def shape(self, units: int, lanes: int, scratch: int) -> tuple[tuple[int, ...], tuple[int, ...], int]:
         """Grid, block and shared memory of a launch."""
-        return CudaBackend._shape(cast(CudaBackend, self), units, lanes, scratch, self._spread_blocks)
+        return CudaBackend._shape(
+            cast(CudaBackend, self), Extent(units, lanes, scratch, False, False), self._spread_blocks
+        )
 
     def load(self, builds: Sequence[Build], dtype: str, own_tables: bool) -> list[Any]:
         def body(kernel: Kernel, lanes: int) -> Any:
@@ -132,7 +135,7 @@ def test_launches_fit_a_block_and_worlds_share_no_scratch(
         # a world begins where the kernel puts it, so many words behind the one before, and the block has them all
         lanes = cuda_build.kernel_lanes(item.kernel, backend.lanes(model.nv))
         plan = scratch_plan(item.kernel, model.sizes, item.nrow, backend)
-        own = WORDS[dtype] * (plan.words + column_words(backend, lanes, item.kernel.solver_warps))
+        own = WORDS[dtype] * (plan.words + columns_of(item.kernel, lanes, backend))
         assert launch.shared == launch.block[1] * own
         assert launch.arguments[-1] == plan.words
         assert launch.block[0] == lanes
@@ -173,7 +176,7 @@ def test_the_largest_clusters_fit_a_block(dtype: str, moving: int) -> None:
         places = sorted((plan.offsets[name], plan.offsets[name] + words) for name, words in own.items())
         assert all(end <= begin for (_, end), (begin, _) in pairwise(places))
         assert places[-1][1] <= plan.words
-        scratch = WORDS[dtype] * (plan.words + column_words(backend, kernel.own_lanes))
+        scratch = WORDS[dtype] * (plan.words + columns_of(kernel, kernel.own_lanes, backend))
         assert MULTIPROCESSOR_BYTES // scratch >= 6
         for units in (1, 131, 2048, 2113, 4096, 70_000, 2**20):
             grid, block, shared = backend.shape(units, kernel.own_lanes, scratch)
