@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from functools import partial
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from simengine_scheduler import CallError, KernelCall, Segments, make_executor
 from simengine_scheduler.core import Arrival, Counted, CountedList
+from simengine_scheduler.executors import compiled_lists
 from simengine_scheduler.launch import BufferSet
 from simengine_scheduler.testing import CalledDevice
 from tests.scheduler.counted_work import Roomy, Work, expected
@@ -220,3 +222,24 @@ def test_a_driver_that_refuses_to_record_an_event_is_heard(records: int) -> None
 
     with pytest.raises(RuntimeError, match="no more events"):
         run()
+
+
+@pytest.mark.parametrize("name", ["serial", "streams"])
+def test_lists_that_are_no_more_are_forgotten(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where new ones have the same calls, so that the executor knows no more of these."""
+    monkeypatch.setattr(compiled_lists, "_MOST_ENDED", 8)
+    forgotten, forget = list[int](), compiled_lists.CompiledLists.forget
+    monkeypatch.setattr(compiled_lists.CompiledLists, "forget", lambda own: forgotten.append(1) or forget(own))
+    device, table = CalledDevice(1), Segments()
+    work = [Work(device, table, number) for number in range(2)]
+    runs, ended = 40, list[weakref.ref[CountedList]]()
+    with make_executor(name, segments=table, driver=device, stream=0, device="cuda") as executor:
+        for _ in range(runs):
+            other = CountedList(work[1].list.entries)
+            ended.append(weakref.ref(other))
+            executor.run([work[0].list, other])
+            executor.synchronize()
+            del other
+    assert [one.value for one in work] == [expected(number, runs) for number in range(2)]
+    assert not any(reference() for reference in ended)
+    assert len(forgotten) == runs // 10

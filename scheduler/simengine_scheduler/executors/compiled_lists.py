@@ -9,19 +9,23 @@ Invariants
        that is new is looked up by Python once.
     2. What follows an awaited call is issued only once Python has run the entry's `then`, unless compiled code finds
        that what was counted has room.
-    3. A call whose buffers have moved is defined again, before the run or behind the `then` that moved them. If another
+    3. The programs of counted lists end with these, since such a list refers to the memory that its counts fill. The
+       calls that they had are kept as all others are.
+    4. A call whose buffers have moved is defined again, before the run or behind the `then` that moved them. If another
        list has moved a buffer of its set, it is defined again at the latest when a copy of it is defined: copies share
        packed arguments, of which only the latest are kept.
 """
 
 from __future__ import annotations
 
+import weakref
 from array import array
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from ..core.calls import FixedList, KernelCall
-from ..core.counted import Arrival, Counted, CountedList
+from ..core.counted import Arrival, Counted, CountedList, Entry
 from ..core.errors import call_failed
 from ..launch.arguments import BufferSet
 from ..native.issuer import Outcome
@@ -30,12 +34,17 @@ from .compiled import CompiledCalls, failed
 from .cuda import CudaRun
 from .kept_pieces import KeptPieces
 
+_MOST_ENDED = 1024  # programs of lists that are no more, at which all programs are made anew
+
 
 class Known:
-    """A list as a program.
+    """A list as a program. A fixed list is kept alive, so that no other gets its id().
+
+    Args:
+        given: the list.
+        end: called once a counted list is no more.
 
     Attributes:
-        given: the list, kept alive so that no other gets its id().
         number: of its program.
         tables: of its counted entries, by position.
         calls: those that it has had so far.
@@ -44,10 +53,11 @@ class Known:
         rooms: words that its program reads, kept alive.
     """
 
-    __slots__ = ("buffers", "calls", "given", "looked", "moves", "number", "rooms", "tables")
+    __slots__ = ("_fixed", "_given", "buffers", "calls", "looked", "moves", "number", "rooms", "tables")
 
-    def __init__(self, given: CountedList | FixedList) -> None:
-        self.given = given
+    def __init__(self, given: CountedList | FixedList, end: Callable[[object], object]) -> None:
+        self._fixed = given if isinstance(given, FixedList) else None
+        self._given = weakref.ref(given, end) if isinstance(given, CountedList) else None
         self.number = -1
         self.tables: dict[int, int] = {}
         self.calls: list[KernelCall] = []
@@ -55,6 +65,12 @@ class Known:
         self.moves: list[int] = []
         self.rooms: list[array[int]] = []
         self.looked = -1
+
+    def entry(self, number: int) -> Entry:
+        """Return an entry of the counted list, which its caller runs and so keeps alive."""
+        given = None if self._given is None else self._given()
+        assert given is not None, "entries are asked for only while the list runs"
+        return given.entries[number]
 
     def add(self, call: KernelCall) -> None:
         """Note a call."""
@@ -86,10 +102,15 @@ class CompiledLists:
         self.pieces = pieces
         self.programs = Programs(calls.issuer)
         self._known: dict[int, Known] = {}
+        self._made = 0  # programs, among them those of lists that are no more
+
+    def __len__(self) -> int:
+        return len(self._known)
 
     def forget(self) -> None:
-        """Forget all lists, as the issuer has forgotten all calls."""
+        """Forget all lists, as when the issuer has forgotten all calls. No run may be under way."""
         self._known.clear()
+        self._made = 0
         self.programs.forget()
 
     def make_room(self) -> None:
@@ -99,6 +120,8 @@ class CompiledLists:
 
     def known(self, lists: Sequence[CountedList | FixedList]) -> list[Known]:
         """Return the programs of lists, whose calls are defined for the buffers as they are."""
+        if self._made - len(self._known) > _MOST_ENDED:
+            self.forget()
         found, changes = [], BufferSet.changes
         for given in lists:
             own = self._known.get(id(given))
@@ -120,7 +143,7 @@ class CompiledLists:
 
     def look_up(self, own: Known, entry: int, count: int) -> None:
         """Give a counted entry its call for a count, and for those that have the same."""
-        counted = own.given.entries[entry]  # type: ignore[union-attr]
+        counted = own.entry(entry)
         assert isinstance(counted, Counted)
         call = counted.call(count)
         own.add(call)
@@ -132,7 +155,7 @@ class CompiledLists:
         self.programs.set(own.tables[entry], alike, number)
 
     def _make(self, given: CountedList | FixedList) -> Known:
-        own = Known(given)
+        own = Known(given, partial(_end, self._known, id(given)))
         entries, place = [], dict[KernelCall, int]()
         for position, entry in enumerate(given.entries if isinstance(given, CountedList) else given):
             if isinstance(entry, Arrival):
@@ -146,7 +169,13 @@ class CompiledLists:
                 place[entry] = position
                 entries.append((CALL, self.calls.numbers([entry])[0], 0, 0, 0))
         own.number = self.programs.add(entries)
+        self._made += 1
         return own
+
+
+def _end(known: dict[int, Known], key: int, _: object) -> None:
+    """Forget a list that is no more, before another may get its id()."""
+    known.pop(key, None)
 
 
 def _rooms(own: Known, entry: Arrival) -> int:
@@ -210,7 +239,7 @@ def _arrive(run: CudaRun, lists: CompiledLists, known: Sequence[Known], halt: Ha
     moved = False
     for turn, entry in halt.arrived:
         own = known[turn]
-        arrival = own.given.entries[entry]  # type: ignore[union-attr]
+        arrival = own.entry(entry)
         assert isinstance(arrival, Arrival)
         arrival.then()
         if [buffers.moves for buffers in own.buffers] != own.moves:
