@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypeAlias
 
@@ -236,7 +237,9 @@ def _check_names(what: str, given: Mapping[str, Any], expected: Sequence[str]) -
             raise ValueError(f"{what} has the unknown entry {name!r}{did_you_mean(name, expected)}; leave it out")
 
 
+@cache
 def _engine_version() -> str:
+    # asked once: Python keeps a table of each folder that it searches, and another one whenever the folder has changed
     try:
         return version("simengine")
     except PackageNotFoundError:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import os
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -219,6 +221,18 @@ def test_an_interrupted_save_leaves_the_old_file(tmp_path: Path, monkeypatch: py
         sim.save_state(path)
     assert path.read_bytes() == old
     assert [file.name for file in tmp_path.iterdir()] == ["state.npz"]
+
+
+def test_saves_into_a_folder_of_the_import_path_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in the working folder, whose time changes with each file."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    sim, objects = prepared(), list[int]()
+    for number in range(24):
+        sim.save_state(tmp_path / "state.npz")
+        os.utime(tmp_path, (number, number))
+        gc.collect()
+        objects.append(len(gc.get_objects()))
+    assert objects[-1] - objects[3] < 20
 
 
 @pytest.mark.parametrize(
