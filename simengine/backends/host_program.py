@@ -72,13 +72,15 @@ class HostProgram:
     Args:
         ops: calls, and checks of capacities.
         buffers: the buffers among the arguments of the calls.
+        memory: what has the memory of the calls and arenas, which lives as long as the program.
 
     Attributes:
         over: (len(ops),) int32, number of units of each call in the latest run; zero for calls that were left out.
     """
 
-    def __init__(self, ops: Sequence[CallOp | CapacityOp], buffers: BufferSet):
+    def __init__(self, ops: Sequence[CallOp | CapacityOp], buffers: BufferSet, memory: object = None):
         self._run = load_runner()
+        self._memory = memory
         self._ops = tuple(ops)
         self._buffers = buffers
         self.over = np.zeros(len(self._ops), np.int32)

@@ -10,6 +10,7 @@ from functools import partial
 from math import prod
 from threading import Lock
 from typing import Any
+from weakref import proxy
 
 import numpy as np
 
@@ -42,6 +43,8 @@ _DOUBLES = 2**16  # entries up to which an arena at least doubles; larger ones w
 class Arena:
     """The fields of one shard in one space, such as contacts or rows. All have the same capacity.
 
+    The store outlives it.
+
     Attributes:
         capacity: number of entries.
         capacity_argument: the capacity, as an argument of kernels.
@@ -51,7 +54,7 @@ class Arena:
     """
 
     def __init__(self, store: GroupStore, space: str, shard: int):
-        self._store = store
+        self._store: GroupStore = proxy(store)  # a cycle would keep the memory until Python looks for cycles
         self._space = space
         self._shard = shard
         self._fields = arena_fields(store.model, space)

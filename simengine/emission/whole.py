@@ -60,7 +60,7 @@ def whole_step(store: GroupStore, shard: Shard, plans: Sequence[BoundEvaluation]
         assert isinstance(launch, HostLaunch)
         counts = None if item.counted is None else _columns(store, shard.index_in_group, item.counted)
         ops.append(CallOp(launch, item.units, counts))
-    program = HostProgram(ops, store.buffers)
+    program = HostProgram(ops, store.buffers, store)
     calls = [work.call.call for _, work in works]
     written = {s for call in calls for s in (*call.writes, *call.updates)}
     reads = {s for call in calls for s in call.reads} - written

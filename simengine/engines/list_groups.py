@@ -53,7 +53,7 @@ class ListGroups:
         self._following_shard = 0
         self._free_shards: list[int] = []
         self._lengths: dict[int, int] = {}  # about how long the step of each group takes, in no unit
-        self._functions = {own: KernelFunctions(partial(self._load, own)) for own in (False, True)}
+        self._functions = {own: KernelFunctions(partial(_load, backend, dtype, own)) for own in (False, True)}
 
     def make(self, plans: Sequence[StepPlan]) -> list[int]:
         """Make groups and return their numbers. Their kernels are compiled together."""
@@ -79,9 +79,6 @@ class ListGroups:
         self._following_shard += max(0, count - free)
         del self._free_shards[:count]
         return group
-
-    def _load(self, own_tables: bool, builds: Sequence[Build]) -> list[Any]:
-        return self._backend.load(builds, self._dtype, own_tables)
 
     def remove(self, group: int) -> None:
         """Release the memory of a group."""
@@ -152,6 +149,10 @@ class ListGroups:
             store = self.stores[group]
             self.parameters[group] = GroupParameters(store.model, store.num_worlds, self._backend, self._dtype)
         return self.parameters[group]
+
+
+def _load(backend: Backend, dtype: str, own_tables: bool, builds: Sequence[Build]) -> list[Any]:
+    return backend.load(builds, dtype, own_tables)
 
 
 def _work(model: ModelTable, num_worlds: int) -> int:
