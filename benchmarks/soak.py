@@ -4,8 +4,9 @@
 
 A round steps a simulation whose groups come and go, changes parameters of worlds, resets some, saves the state, loads
 it, and copies the simulation. About once a second these are measured: memory that the process holds, memory of it that
-is in use, Python's memory blocks, threads and file handles; on CUDA also memory of the GPU, and what arrays have in use
-of it. A line is fitted to each of them over the second half of the time.
+is in use, Python's memory blocks, threads and file handles; on CUDA also memory of the GPU, what CuPy's pool holds of
+it, and what arrays have in use of that. The driver has the rest of it, for kernels, graphs and streams. A line is
+fitted to each of them over the second half of the time.
 
 Executors keep the graphs and lists of the last runs. `--graphs` makes these few, so that they are full in the first
 half. What grows in the second half is then no cache. Memory that is in use tells a leak of a few KiB a round; memory
@@ -52,7 +53,7 @@ _SHARE, _PIECES = 0.01, 0.5  # growth of memory held, and of threads and file ha
 _A_ROUND = {"in_use_mib": 2 / 1024, "gpu_in_use_mib": 2 / 1024, "python_blocks": 16.0}
 _FIELDS = (
     *("memory_mib", "in_use_mib", "python_blocks", "threads", "file_handles"),
-    *("gpu_memory_mib", "gpu_in_use_mib"),
+    *("gpu_memory_mib", "gpu_pool_mib", "gpu_in_use_mib"),
 )
 
 
@@ -153,7 +154,8 @@ def measured(backend: str) -> dict[str, float]:
         import cupy
 
         found["gpu_memory_mib"] = _gpu_memory()
-        found["gpu_in_use_mib"] = cupy.get_default_memory_pool().used_bytes() / 2**20
+        pool = cupy.get_default_memory_pool()
+        found["gpu_pool_mib"], found["gpu_in_use_mib"] = pool.total_bytes() / 2**20, pool.used_bytes() / 2**20
     return found
 
 
