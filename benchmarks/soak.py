@@ -9,8 +9,9 @@ it, and what arrays have in use of that. The driver has the rest of it, for kern
 fitted to each of them over the second half of the time.
 
 Executors keep the graphs and lists of the last runs. `--graphs` makes these few, so that they are full in the first
-half. What grows in the second half is then no cache. Memory that is in use tells a leak of a few KiB a round; memory
-that is held also has gaps between the pieces in use, and rises and falls by megabytes.
+half. Tables of what groups touch, and of the hazards between these, are full after some 250 rounds, and each kernel is
+loaded once. What grows in the second half of 500 rounds is then no cache. Memory that is in use tells a leak of a few
+KiB a round; memory that is held also has gaps between the pieces in use, and rises and falls by megabytes.
 
 The exit code is 0 if none grows: if the line rises by less than three standard errors, or by less than 2 KiB or 16
 blocks a round, one percent of the memory held, or half a thread or file handle. It is 1 if one does, 2 for a wrong
@@ -47,6 +48,7 @@ _MOST_GROUPS, _MOST_WORLDS = 4, 24
 _STEPS = 20  # of a round
 _PERIOD = 1.0  # seconds between measurements
 _ERRORS = 3.0  # standard errors by which a line must rise to count
+_FEWEST = 500  # rounds, of which caches fill in the first half
 _GRAPHS = 8  # graphs and lists that executors keep
 _SHARE, _PIECES = 0.01, 0.5  # growth of memory held, and of threads and file handles, that does not count
 # growth in a round that does not count
@@ -247,7 +249,8 @@ def main() -> int:
     rows = [as_row(line) for line in lines]
     write_json({**result_header(command), "backend": backend, "rounds": rounds, "rows": rows}, options.json)
     if options.json != Path("-"):
-        print(f"{rounds} rounds on {backend}")
+        few = "" if rounds >= _FEWEST else f"; caches may still fill in fewer than {_FEWEST}"
+        print(f"{rounds} rounds on {backend}{few}")
         for line in lines:
             verdict = "flat" if line.is_flat else "GROWS"
             print(
