@@ -105,15 +105,16 @@ def require(flags: tuple[str, ...]) -> None:
 def programs(name: str, dtype: str, integrator: str, form: str) -> tuple[Memory, Calls]:
     """A small memory and the calls of a step on it: single stages, or fused with rows in scratch or in the arena."""
     memory = start(name, dtype, 0, WORLDS[name])
-    # these work on what a step has left, in the place of kernels that it has
+    # these take the place of kernels of a step: some work on what it has left, and those in parts, whose results the
+    # step finds again, before it, since positions after it depend on the solver's sums over lanes
     halves = () if memory.model.general_position else (catalogue.POSITION_IN_SIXTEEN,)
     parts = [k for of in IN_PARTS for k in (of if memory.model.general_position else of[:1])]
     damped = (catalogue.DIAGONAL_KERNEL,) if integrator == "euler" and memory.model.damps_single_dofs else ()
-    again = ((kernel, arguments(kernel, memory)) for kernel in (*halves, *parts, *damped))
+    before, again = (((kernel, arguments(kernel, memory)) for kernel in of) for of in (parts, (*halves, *damped)))
     if form == "single":
-        return memory, chain(calls(memory, integrator, 0), again)
+        return memory, chain(before, calls(memory, integrator, 0), again)
     nothing = {kernel.name: frozenset[str]() for kernel in KERNELS}
-    fused = chain(fused_calls(memory, integrator, 0, form == "arena", nothing), again)
+    fused = chain(before, fused_calls(memory, integrator, 0, form == "arena", nothing), again)
     if form == "arena" or not memory.model.general_smooth or memory.model.has_adhesion:
         return memory, fused
     return memory, chain(fused, ((kernel, arguments(kernel, memory)) for kernel in OF_LARGE_MODELS))
