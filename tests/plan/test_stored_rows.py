@@ -110,7 +110,8 @@ def test_arenas_stay_small_where_no_world_has_rows_in_memory() -> None:
 def test_an_arena_of_few_rows_doubles_until_it_has_half_of_what_all_rows_start_with() -> None:
     model, gpu = load_table(humanoid_xml(35, frictionloss=0.0)), GpuOnPaper()
     issuing = decide_issuing([model], gpu, "serial", "ahead", {})
-    arena = GroupStore("group", plan_step(model, 40_000, gpu, "float32", issuing, shards=1)).rows[0]
+    store = GroupStore("group", plan_step(model, 40_000, gpu, "float32", issuing, shards=1))
+    arena = store.rows[0]
     assert arena.capacity == 120_000
     for room in (240_000, 480_000, 960_000, 1_200_000):
         arena.reserve(arena.capacity + 1)
